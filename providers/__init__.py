@@ -1,0 +1,1 @@
+"""One folder for each outside thing that SessionGraph stands on; none imports another."""

@@ -1,0 +1,1 @@
+"""Readers of recorders' files: one recorder a module."""

@@ -1,0 +1,228 @@
+"""Predicates over sessions and over events: what a list of filters means.
+
+Filters in a list are ANDed and the values inside one are ORed, so any list comes down to one
+*selection*: for each field a set of admitted values or one range. A selection is what stores
+answer, what cursors are bound to and what :func:`admits` decides for a single event. A list that
+contradicts itself is a valid question with no answer, a selection that is ``impossible``.
+
+A text is matched literally, never as a pattern: each word is escaped, a run of white space matches
+any run of white space, and case is folded simply (query.md, "Filters").
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from functools import lru_cache
+from typing import Any, Final, Self, TypeVar
+
+from sessiongraph import lossless
+from sessiongraph.errors import InvalidFilter
+from sessiongraph.event import EventSurface, PlacedEvent
+from sessiongraph.header import SourceKind
+from sessiongraph.text import semantic_text
+
+T = TypeVar("T")
+
+
+class Availability(StrEnum):
+    """Where a session can be read from; a session can be both."""
+
+    LIVE = "live"
+    PERSISTED = "persisted"
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """An interval of integers that includes both ends; None leaves an end open."""
+
+    low: int | None = None
+    high: int | None = None
+
+    @classmethod
+    def of(cls, name: str, low: int | None, high: int | None) -> Self:
+        """A range as a caller gave it.
+
+        Raises:
+            InvalidFilter: the range is reversed.
+        """
+        if low is not None and high is not None and low > high:
+            raise InvalidFilter(f"the range of the {name} filter is reversed: {low} to {high}")
+        return cls(low, high)
+
+    def intersect(self, other: Range) -> Range:
+        """What lies in both; possibly empty."""
+        lows = [low for low in (self.low, other.low) if low is not None]
+        highs = [high for high in (self.high, other.high) if high is not None]
+        return Range(max(lows, default=None), min(highs, default=None))
+
+    def holds(self, value: int) -> bool:
+        return (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
+
+    @property
+    def is_empty(self) -> bool:
+        return self.low is not None and self.high is not None and self.low > self.high
+
+    @property
+    def is_open(self) -> bool:
+        return self.low is None and self.high is None
+
+
+EVERYTHING: Final = Range()
+
+
+def _both(mine: frozenset[T] | None, values: Iterable[T]) -> frozenset[T]:
+    return frozenset(values) if mine is None else mine & frozenset(values)
+
+
+def literal_text(name: str, text: str) -> str:
+    """A caller's text, trimmed.
+
+    Raises:
+        InvalidFilter: nothing but white space is left.
+    """
+    trimmed = " ".join(text.split())
+    if not trimmed:
+        raise InvalidFilter(f"the {name} filter needs a text that is not blank")
+    return trimmed
+
+
+@lru_cache(maxsize=256)
+def text_pattern(text: str) -> re.Pattern[str]:
+    """The pattern that finds ``text`` literally, in any case and with any white space."""
+    return re.compile(r"\s+".join(re.escape(word) for word in text.split()), re.IGNORECASE)
+
+
+class _Selection:
+    """What both selections share: emptiness and a digest to bind cursors to."""
+
+    __slots__ = ()
+
+    @property
+    def impossible(self) -> bool:
+        """Whether no row can match, whatever the corpus holds."""
+        for name in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, name.name)
+            if isinstance(value, Range) and value.is_empty:
+                return True
+            if isinstance(value, frozenset) and not value:
+                return True
+        return False
+
+    def digest(self) -> str:
+        """Equal for equal meaning, whatever the order of filters and of values inside them."""
+        parts: dict[str, Any] = {}
+        for name in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, name.name)
+            if isinstance(value, Range):
+                parts[name.name] = None if value.is_open else [value.low, value.high]
+            elif value is not None:
+                parts[name.name] = sorted(set(value), key=lambda item: (item is not None, item))
+        text = lossless.encode({key: value for key, value in sorted(parts.items()) if value})
+        empty = sorted(key for key, value in parts.items() if value == [])
+        return hashlib.blake2b(text + repr(empty).encode(), digest_size=9).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSelection(_Selection):
+    """Which sessions a list asks for; None admits every value.
+
+    cwds, parents, origins: None inside a set admits sessions without one.
+    titles: parts that the latest title must contain, each, in any case.
+    """
+
+    ids: frozenset[str] | None = None
+    cwds: frozenset[str | None] | None = None
+    created_at: Range = EVERYTHING
+    parents: frozenset[str | None] | None = None
+    availability: frozenset[Availability] | None = None
+    sources: frozenset[SourceKind] | None = None
+    origins: frozenset[str | None] | None = None
+    titles: tuple[str, ...] = ()
+
+    def narrowed(
+        self,
+        *,
+        ids: Sequence[str] | None = None,
+        cwds: Sequence[str | None] | None = None,
+        created_at: Range = EVERYTHING,
+        parents: Sequence[str | None] | None = None,
+        availability: Sequence[Availability] | None = None,
+        sources: Sequence[SourceKind] | None = None,
+        origins: Sequence[str | None] | None = None,
+        title: str | None = None,
+    ) -> SessionSelection:
+        """This selection and one more filter.
+
+        Raises:
+            InvalidFilter: the title is blank.
+        """
+        titles = () if title is None else (literal_text("title", title),)
+        return SessionSelection(
+            self.ids if ids is None else _both(self.ids, ids),
+            self.cwds if cwds is None else _both(self.cwds, cwds),
+            self.created_at.intersect(created_at),
+            self.parents if parents is None else _both(self.parents, parents),
+            self.availability if availability is None else _both(self.availability, availability),
+            self.sources if sources is None else _both(self.sources, sources),
+            self.origins if origins is None else _both(self.origins, origins),
+            self.titles + titles,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class EventSelection(_Selection):
+    """Which events of one session a list asks for; None admits every value.
+
+    texts: literal texts that the semantic text must contain, each.
+    """
+
+    seqs: Range = EVERYTHING
+    times: Range = EVERYTHING
+    types: frozenset[str] | None = None
+    surfaces: frozenset[EventSurface] | None = None
+    texts: tuple[str, ...] = ()
+
+    def narrowed(
+        self,
+        *,
+        seqs: Range = EVERYTHING,
+        times: Range = EVERYTHING,
+        types: Iterable[str] | None = None,
+        surfaces: Iterable[EventSurface] | None = None,
+        text: str | None = None,
+    ) -> EventSelection:
+        """This selection and one more filter.
+
+        Raises:
+            InvalidFilter: the text is blank.
+        """
+        texts = () if text is None else (literal_text("text", text),)
+        return EventSelection(
+            self.seqs.intersect(seqs),
+            self.times.intersect(times),
+            self.types if types is None else _both(self.types, types),
+            self.surfaces if surfaces is None else _both(self.surfaces, surfaces),
+            self.texts + texts,
+        )
+
+    def admits(self, placed: PlacedEvent) -> bool:
+        """Whether one event passes every filter."""
+        return (
+            self.seqs.holds(placed.seq)
+            and self.times.holds(placed.time)
+            and (self.types is None or placed.type in self.types)
+            and (self.surfaces is None or placed.surface in self.surfaces)
+            and (not self.texts or self.admits_text(semantic_text(placed.event)))
+        )
+
+    def admits_text(self, text: str) -> bool:
+        """Whether a semantic text passes the text filters."""
+        return all(text_pattern(part).search(text) for part in self.texts)
+
+
+ALL_SESSIONS: Final = SessionSelection()
+ALL_EVENTS: Final = EventSelection()

@@ -1,0 +1,151 @@
+"""JSON that survives a round trip unchanged, and the exact reading of JSON that does not.
+
+Payloads are kept as the text they were written in. This module reads that text exactly (lone
+surrogates included, which fast parsers refuse) and says in which ways a value is *not lossless*:
+what another program would read differently from what was written. Our own API refuses such values;
+what a recorder wrote is kept verbatim and noted (log.md, "Event").
+
+Not lossless are NaN and infinities, negative zero, integers beyond 2^53 - 1, duplicate keys and
+lone surrogates.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+MAX_SAFE_INTEGER: Final = 2**53 - 1
+"""The largest integer that every JSON reader keeps exact."""
+
+_SUSPECT = re.compile(rb"\\u[dD][89a-fA-F]|[0-9]{16}|-0(?![0-9])|NaN|Infinity")
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class NotLossless(ValueError):
+    """A value that JSON cannot carry unchanged; the message names the place and the reason."""
+
+
+def encode(value: Any) -> bytes:
+    """The compact JSON text of ``value`` in UTF-8, lone surrogates as ``\\uXXXX`` escapes.
+
+    Raises:
+        NotLossless: the value holds NaN or an infinity, or something that is not JSON.
+    """
+    try:
+        return msgspec.json.encode(value)
+    except (UnicodeEncodeError, OverflowError):
+        return _encode_exactly(value)
+    except TypeError as error:
+        raise NotLossless(str(error)) from error
+
+
+def _encode_exactly(value: Any) -> bytes:
+    try:
+        text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    except (ValueError, TypeError) as error:
+        raise NotLossless(str(error)) from error
+    return text.encode("ascii")
+
+
+def decode(text: bytes) -> Any:
+    """The value of a JSON text, exactly: big integers whole, lone surrogates kept.
+
+    Of duplicate keys the last one stands, as in every common reader.
+
+    Raises:
+        ValueError: the text is not JSON, or not UTF-8.
+    """
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return decode_exactly(text)
+
+
+def decode_exactly(text: bytes) -> Any:
+    """Like :func:`decode`, by the one parser that accepts every JSON text.
+
+    Raises:
+        ValueError: the text is not JSON, or not UTF-8.
+    """
+    try:
+        return json.loads(text.decode("utf-8"), parse_constant=_refuse_constant)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+def looks_suspect(text: bytes) -> bool:
+    """Whether a JSON text *may* hold something that is not lossless; False is certain.
+
+    Duplicate keys are not looked for here: they need a full parse, see :func:`losses_in_text`.
+    """
+    return _SUSPECT.search(text) is not None
+
+
+def losses_in_text(text: bytes) -> tuple[str, ...]:
+    """Every kind of loss in a JSON text, as short phrases in a fixed order; empty when lossless.
+
+    Raises:
+        ValueError: the text is not JSON.
+    """
+    duplicates: list[str] = []
+
+    def collect(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        keys = dict(pairs)
+        if len(keys) != len(pairs):
+            duplicates.append("duplicate keys")
+        return keys
+
+    value = json.loads(text.decode("utf-8"), object_pairs_hook=collect)
+    found = {phrase for _, phrase in _losses(value, "")}
+    return tuple(sorted(found | set(duplicates)))
+
+
+def require_lossless(value: Any, where: str = "data") -> None:
+    """Refuse a parsed value that is not lossless JSON.
+
+    Raises:
+        NotLossless: the message names the path and the reason.
+    """
+    for path, phrase in _losses(value, where):
+        raise NotLossless(f"{path}: {phrase}")
+
+
+def _losses(root: Any, where: str) -> Iterator[tuple[str, str]]:
+    """Paths and reasons, walked without recursion so that deep values cannot exhaust the stack."""
+    pending: list[tuple[str, Any]] = [(where, root)]
+    while pending:
+        path, value = pending.pop()
+        if isinstance(value, str):
+            if _LONE_SURROGATE.search(value):
+                yield path, "lone surrogates"
+        elif value is None or isinstance(value, bool):
+            continue
+        elif isinstance(value, int):
+            if abs(value) > MAX_SAFE_INTEGER:
+                yield path, "integers beyond 2^53"
+        elif isinstance(value, float):
+            if not math.isfinite(value):
+                yield path, "NaN or an infinity"
+            elif value == 0 and math.copysign(1, value) < 0:
+                yield path, "negative zero"
+        elif isinstance(value, dict):
+            for key, member in value.items():
+                if not isinstance(key, str):
+                    yield path, f"a key that is not a string: {key!r}"
+                    continue
+                if _LONE_SURROGATE.search(key):
+                    yield path, "lone surrogates"
+                pending.append((f"{path}.{key}", member))
+        elif isinstance(value, list | tuple):
+            pending.extend((f"{path}[{index}]", member) for index, member in enumerate(value))
+        else:
+            yield path, f"{type(value).__name__} is not JSON"

@@ -1,0 +1,353 @@
+"""What a provider must be able to do: the log store and the readers of recorders' files.
+
+The domain speaks to the outside through these protocols only. All of them are asynchronous, so that
+a provider may answer from this process or from across a network; nothing here assumes that every
+commit was made by this process. Each provider of a port passes the suite of that port in
+``tests/contracts/``.
+
+A *position* is a number that only grows, assigned in the order of commits. Whoever has processed
+everything up to a position has missed nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol
+
+from sessiongraph.event import Entry, PlacedEvent, Seq
+from sessiongraph.filters import EventSelection, SessionSelection
+from sessiongraph.header import EpochMillis, SessionHeader, SourceKind
+from sessiongraph.surface import SurfaceNode, Transition
+
+Position = int
+
+
+class SessionOrder(StrEnum):
+    """CREATED: newest first, ties by id. ACTIVE: latest prompt of a person first, then CREATED."""
+
+    CREATED = "created"
+    ACTIVE = "active"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionKey:
+    """The place of a session in an order; what a list cursor holds."""
+
+    created_at: EpochMillis
+    session_id: str
+    prompted_at: EpochMillis | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSession:
+    """A stored log as one observation sees it, without its events.
+
+    log: the provider's own handle, meaningless outside it.
+    epoch: changes whenever stored events are replaced, cut, or created anew under a known id.
+    last_seq: the last visible event, -1 for an empty log.
+    prompted_at: time of the latest message by a person.
+    """
+
+    log: int
+    epoch: int
+    header: SessionHeader
+    last_seq: Seq
+    title: str | None
+    prompted_at: EpochMillis | None
+
+    def key(self) -> SessionKey:
+        return SessionKey(self.header.created_at, self.header.session_id, self.prompted_at)
+
+
+@dataclass(frozen=True, slots=True)
+class ChildLink:
+    """One edge of the lineage: a session and what its place among its siblings depends on."""
+
+    session_id: str
+    parent_id: str
+    created_at: EpochMillis
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusCounts:
+    """How much is stored and visible."""
+
+    sessions: int
+    events: int
+
+
+@dataclass(frozen=True, slots=True)
+class WindowRequest:
+    """A page of a list that has two ends.
+
+    after, before: exclusive bounds, in the list's own key. newest: take from the far end.
+    """
+
+    limit: int
+    after: int | None = None
+    before: int | None = None
+    newest: bool = False
+
+
+class LogReader(Protocol):
+    """One observation of the store: every answer is of the same moment."""
+
+    @property
+    def position(self) -> Position: ...
+
+    async def counts(self) -> CorpusCounts: ...
+
+    async def find(self, ids: Collection[str]) -> dict[str, StoredSession]:
+        """The stored sessions among ``ids``, by id."""
+        ...
+
+    async def sessions(
+        self,
+        selection: SessionSelection,
+        order: SessionOrder,
+        *,
+        limit: int,
+        after: SessionKey | None = None,
+        before: SessionKey | None = None,
+    ) -> list[StoredSession]:
+        """In order. With ``before`` the ``limit`` sessions nearest before it, still in order."""
+        ...
+
+    async def ancestors(self, ids: Collection[str]) -> dict[str, list[StoredSession]]:
+        """For each id its known ancestors, nearest first, up to the first that repeats."""
+        ...
+
+    async def descendants(self, session_id: str) -> list[ChildLink]:
+        """Every edge below a session, each session once, in no order."""
+        ...
+
+    async def events(
+        self, session: StoredSession, selection: EventSelection, window: WindowRequest
+    ) -> list[PlacedEvent]:
+        """Events that pass all but the text filters, ascending by seq; the window is over seqs."""
+        ...
+
+    async def surface(self, session: StoredSession, window: WindowRequest) -> list[PlacedEvent]:
+        """Current nodes in model order; the window is over positions."""
+        ...
+
+    async def at(self, session: StoredSession, seqs: Collection[Seq]) -> dict[Seq, PlacedEvent]:
+        """The events with these seqs, those that exist."""
+        ...
+
+    async def payloads(self, session: StoredSession, seqs: Collection[Seq]) -> dict[Seq, bytes]:
+        """Whole payloads, streams included."""
+        ...
+
+    async def replaced_by(self, session: StoredSession, seq: Seq) -> list[Seq]:
+        """The nodes that the event removed itself, in model order."""
+        ...
+
+    async def replacement_chain(self, session: StoredSession, seq: Seq) -> list[Seq]:
+        """From the direct replacer to the one that stands now."""
+        ...
+
+    async def citers(self, session: StoredSession, seq: Seq) -> list[Seq]:
+        """Later events whose sources include this one, in log order."""
+        ...
+
+    async def surface_nodes(self, session: StoredSession) -> list[SurfaceNode]:
+        """The whole current surface without its events, in model order."""
+        ...
+
+    def entries(
+        self, session: StoredSession, first: Seq = 0, last: Seq | None = None
+    ) -> AsyncIterator[list[Entry]]:
+        """The log in order, in bounded pages, payloads whole."""
+        ...
+
+    async def recording(self, path: str) -> RecordingState | None:
+        """What the last import of a recorder's file left behind."""
+        ...
+
+    async def tombstones(self, ids: Collection[str]) -> set[str]:
+        """Those of ``ids`` that were deleted and not restored."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedEntry:
+    """An entry and what it does to the surface: what a store appends."""
+
+    entry: Entry
+    transition: Transition
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingState:
+    """How far a recorder's file has been read.
+
+    size, modified_ns: of the file when it was last looked at; equal ones mean it is unchanged.
+    offset: bytes of the file that have been read for good, in the file as it lies on disk.
+    line: lines read for good, the header's included.
+    next_seq: the seq that the next event of the file must have.
+    fingerprint: of the part already read, to tell growth from rewriting.
+    """
+
+    path: str
+    session_id: str
+    size: int
+    modified_ns: int
+    offset: int
+    line: int
+    next_seq: Seq
+    fingerprint: str
+
+
+class StagedLog(Protocol):
+    """Rows that stay invisible until :meth:`publish`, written in bounded transactions."""
+
+    async def append(self, entries: Sequence[PlacedEntry]) -> None:
+        """Write one batch; waits while too much is on its way to the disk."""
+        ...
+
+    async def publish(
+        self,
+        header: SessionHeader,
+        recording: RecordingState | None = None,
+    ) -> Position:
+        """Make everything staged visible in one small transaction."""
+        ...
+
+    async def abandon(self) -> None:
+        """Drop everything staged."""
+        ...
+
+
+class LogStore(Protocol):
+    """The canonical logs."""
+
+    def observe(self) -> AbstractAsyncContextManager[LogReader]:
+        """One observation, to be closed soon."""
+        ...
+
+    async def create(self, header: SessionHeader) -> Position:
+        """A new, empty log.
+
+        Raises:
+            LogConflict: the id is taken.
+        """
+        ...
+
+    async def append(self, session_id: str, epoch: int, entries: Sequence[PlacedEntry]) -> Position:
+        """Append in one transaction, on disk when this returns.
+
+        Raises:
+            LogConflict: the log is not at the first entry's seq, or has another epoch.
+            PersistenceFailed: the disk refused; nothing was appended.
+        """
+        ...
+
+    async def stage(self, header: SessionHeader) -> StagedLog:
+        """A log that takes the place of a stored one with its id, if there is one, when published."""
+        ...
+
+    async def stage_growth(self, session: StoredSession) -> StagedLog:
+        """More events for a stored log, all visible at once when published.
+
+        Raises:
+            LogConflict: on publishing, when the log has changed meanwhile.
+        """
+        ...
+
+    async def remember_recording(self, recording: RecordingState) -> None:
+        """Note that a file was looked at and holds nothing new."""
+        ...
+
+    async def delete(self, session_id: str) -> bool:
+        """Remove a log for good and leave a tombstone; False when there was none."""
+        ...
+
+    async def close(self) -> None:
+        """Finish what is queued and release the files."""
+        ...
+
+
+class RecordingRefused(Exception):
+    """A recorder's file that cannot be read faithfully; never half-read.
+
+    line: counted from 1, None when the file as a whole is meant.
+    """
+
+    def __init__(self, path: Path, line: int | None, reason: str) -> None:
+        place = f"{path}:{line}" if line is not None else str(path)
+        super().__init__(f"{place}: {reason}")
+        self.path = path
+        self.line = line
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedEntry:
+    """An entry and the line of the file that it came from, counted from 1."""
+
+    entry: Entry
+    line: int
+
+
+class RecordedLog(Protocol):
+    """One session as its file tells it, read once from front to back, in constant memory."""
+
+    @property
+    def header(self) -> SessionHeader:
+        """The header; its notes and seed length are final once :meth:`entries` is exhausted.
+
+        A reading that was resumed sees the tail only: its seed length and notes are of the tail.
+        """
+        ...
+
+    @property
+    def state(self) -> RecordingState:
+        """How far the file has been read, for the next time; final once exhausted."""
+        ...
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes of JSON read so far, decompressed; for progress."""
+        ...
+
+    def entries(self) -> Iterator[RecordedEntry]:
+        """What the file holds, in order.
+
+        Raises:
+            RecordingRefused: what comes next cannot be read faithfully.
+            RecordingRewritten: a resumed reading met something that changes the header.
+        """
+        ...
+
+
+class RecordingReader(Protocol):
+    """Reads the files of one recorder."""
+
+    @property
+    def kind(self) -> SourceKind: ...
+
+    def recognises(self, path: Path, beginning: Sequence[bytes]) -> bool:
+        """Whether a file is this recorder's, by its first lines (decompressed)."""
+        ...
+
+    def superseded(self, paths: Sequence[Path]) -> Mapping[Path, Path]:
+        """Files that another one in ``paths`` takes the place of."""
+        ...
+
+    def open(self, path: Path, resume: RecordingState | None) -> RecordedLog:
+        """Begin to read; with ``resume`` from where an earlier import stopped.
+
+        Raises:
+            RecordingRefused: the file cannot be read faithfully. Iterating raises it too.
+            RecordingRewritten: the part that was read before has changed.
+        """
+        ...
+
+
+class RecordingRewritten(Exception):
+    """The part of a file that was read before is no longer the same."""
