@@ -79,7 +79,7 @@ class SessionHeader:
         )
 
     def conflicts_with(self, other: SessionHeader) -> tuple[str, ...]:
-        """Names of the identity fields in which ``other`` differs, empty when it is the same log."""
+        """Names of the identity fields in which ``other`` differs; empty for the same log."""
         names = (
             "version",
             "createdAt",

@@ -46,10 +46,10 @@ def encode(value: Any) -> bytes:
 
 def _encode_exactly(value: Any) -> bytes:
     try:
-        text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except (ValueError, TypeError) as error:
         raise NotLossless(str(error)) from error
-    return text.encode("ascii")
+    return text.encode("utf-8", "backslashreplace")
 
 
 def decode(text: bytes) -> Any:

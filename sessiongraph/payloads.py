@@ -147,10 +147,8 @@ def _source_kind(message: Data) -> str | None:
 def _wrapper_block(message: Data) -> Block | None:
     """The one ``tool-result`` block of a version 0 to 3 tool message, None in other spellings."""
     content = message.get("content")
-    if isinstance(content, list) and len(content) == 1 and isinstance(content[0], Mapping):
-        if content[0].get("type") == "tool-result":
-            return content[0]
-    return None
+    block = content[0] if isinstance(content, list) and len(content) == 1 else None
+    return block if isinstance(block, Mapping) and block.get("type") == "tool-result" else None
 
 
 def _result(data: Data) -> Data:
@@ -263,8 +261,12 @@ def usage_of(data: Data) -> Usage | None:
     if not isinstance(usage, Mapping):
         return None
     names = ("inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens")
-    counts: list[int] = [value if is_count(value := usage.get(name)) else 0 for name in names]
-    return Usage(*counts)
+    input_tokens, output_tokens, cache_read, cache_write = (_count(usage.get(n)) for n in names)
+    return Usage(input_tokens, output_tokens, cache_read, cache_write)
+
+
+def _count(value: Any) -> int:
+    return value if isinstance(value, int) and is_count(value) else 0
 
 
 def was_interrupted(data: Data) -> bool:

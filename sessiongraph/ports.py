@@ -248,7 +248,7 @@ class LogStore(Protocol):
         ...
 
     async def stage(self, header: SessionHeader) -> StagedLog:
-        """A log that takes the place of a stored one with its id, if there is one, when published."""
+        """A log that, when published, takes the place of a stored one with its id, if any."""
         ...
 
     async def stage_growth(self, session: StoredSession) -> StagedLog:

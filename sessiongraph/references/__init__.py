@@ -1,0 +1,1 @@
+"""References: how a session is named from outside, and a bounded copy of it carried elsewhere."""
