@@ -11,19 +11,36 @@ What a file is to us depends on what the store knows:
 * its session is new: it is imported;
 * the file grew since it was read: what is new is appended;
 * nothing changed, or the same log was read from elsewhere: nothing happens;
-* the file was rewritten, or stands for a higher generation of its own session: it is read anew and
-  takes the place of the stored log, under a new epoch;
+* the file was rewritten, or is a higher generation beside the one that was read: it is read anew
+  and takes the place of the stored log, under a new epoch;
 * the id belongs to another log: it is refused as a conflict.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+import asyncio
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 
-from sessiongraph.header import EpochMillis
-from sessiongraph.ports import LogStore, RecordingReader
+from sessiongraph.errors import SessionGraphError
+from sessiongraph.event import Seq
+from sessiongraph.header import EpochMillis, SessionHeader, SourceKind
+from sessiongraph.ports import (
+    LogStore,
+    RecordedEntry,
+    RecordedLog,
+    RecordingReader,
+    RecordingRefused,
+    RecordingRewritten,
+    RecordingState,
+    StagedLog,
+    StoredSession,
+)
+from sessiongraph.recorded_batches import RecordedBatches, compare
+from sessiongraph.surface import SurfaceNode
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +69,13 @@ class ImportReport:
 Progress = Callable[[ImportReport], None]
 
 
+@dataclass(frozen=True, slots=True)
+class _Options:
+    dry_run: bool
+    restore_deleted: bool
+    on_progress: Progress | None
+
+
 class Importer:
     """Brings recorders' files into a store."""
 
@@ -67,5 +91,258 @@ class Importer:
         restore_deleted: bool = False,
         on_progress: Progress | None = None,
     ) -> ImportReport:
-        """Import every recording in order; a reader of None means nobody knows the format."""
-        raise NotImplementedError
+        """Import every recording in order; a reader of None means nobody knows the format.
+
+        dry_run: read and check everything, write nothing.
+        restore_deleted: also take sessions that were deleted here.
+        """
+        found = list(recordings)
+        report = ImportReport()
+        options = _Options(dry_run, restore_deleted, on_progress)
+        superseded = _superseded(found)
+        for path, reader in found:
+            report.files += 1
+            try:
+                if reader is None:
+                    raise RecordingRefused(path, None, "no reader knows this format")
+                if path in superseded:
+                    report.unchanged += 1
+                else:
+                    file = _FileImport(self._store, self._now, report, path.resolve(), options)
+                    await file.take(reader)
+            except RecordingRefused as refusal:
+                report.refused.append(
+                    ImportRefusal(str(refusal.path), refusal.line, refusal.reason)
+                )
+            except SessionGraphError as error:
+                report.refused.append(ImportRefusal(str(path), None, error.message))
+            if on_progress is not None:
+                on_progress(report)
+        report.done = True
+        if on_progress is not None:
+            on_progress(report)
+        return report
+
+
+def _superseded(found: list[tuple[Path, RecordingReader | None]]) -> set[Path]:
+    by_reader: dict[int, tuple[RecordingReader, list[Path]]] = {}
+    for path, reader in found:
+        if reader is not None:
+            by_reader.setdefault(id(reader), (reader, []))[1].append(path)
+    return {old for reader, paths in by_reader.values() for old in reader.superseded(paths)}
+
+
+class _FileImport:
+    """One file on its way into the store."""
+
+    def __init__(
+        self,
+        store: LogStore,
+        now: Callable[[], EpochMillis],
+        report: ImportReport,
+        path: Path,
+        options: _Options,
+    ) -> None:
+        self._store = store
+        self._now = now
+        self._report = report
+        self._path = path
+        self._options = options
+
+    async def take(self, reader: RecordingReader) -> None:
+        """Import the file.
+
+        Raises:
+            RecordingRefused: with the reason.
+        """
+        async with self._store.observe() as view:
+            state = await view.recording(str(self._path))
+            known = None
+            if state is not None:
+                known = (await view.find([state.session_id])).get(state.session_id)
+        if state is not None and known is not None:
+            if _is_unchanged(self._path, state):
+                self._report.unchanged += 1
+                return
+            if state.next_seq == known.last_seq + 1 and self._is_source_of(known):
+                try:
+                    await self._resume(known, await _open(reader, self._path, state))
+                except RecordingRewritten:
+                    pass
+                else:
+                    return
+        await self._take_whole(reader)
+
+    async def _take_whole(self, reader: RecordingReader) -> None:
+        log = await _open(reader, self._path, None)
+        session_id = log.header.session_id
+        async with self._store.observe() as view:
+            stored = (await view.find([session_id])).get(session_id)
+            deleted = await view.tombstones([session_id])
+        if stored is None:
+            if deleted and not self._options.restore_deleted:
+                raise RecordingRefused(
+                    self._path, None, "its session was deleted here: --restore-deleted takes it"
+                )
+            await self._import(log)
+        elif self._takes_the_place_of(log.header, stored):
+            await self._import(log)
+        elif self._is_beside(stored) and log.header.version < stored.header.version:
+            self._report.unchanged += 1
+        else:
+            await self._compare(log, stored)
+
+    async def _import(self, log: RecordedLog) -> None:
+        staged = None if self._options.dry_run else await self._store.stage(log.header)
+        async with _abandoned_on_failure(staged):
+            batches = self._batches(log.entries(), (), 0, staged)
+            await self._write(staged, batches, log)
+            if staged is not None:
+                source = replace(log.header.source, imported_at=self._now())
+                await staged.publish(replace(log.header, source=source), log.state)
+        self._report.imported += 1
+
+    async def _resume(self, stored: StoredSession, log: RecordedLog) -> None:
+        await self._grow(stored, log, log.entries())
+
+    async def _compare(self, log: RecordedLog, stored: StoredSession) -> None:
+        """Meet a log under an id that was read from elsewhere: the same log, or a conflict."""
+        entries = log.entries()
+        difference: str | None
+        if stored.header.source.kind is SourceKind.API:
+            difference = "it was made through the API"
+        elif conflicts := _known_conflicts(log.header, stored.header):
+            difference = f"{', '.join(conflicts)} differ"
+        else:
+            async with self._store.observe() as view:
+                comparison = await compare(entries, view.entries(stored))
+            difference = comparison.difference
+            if difference is None and comparison.surplus:
+                await self._grow(stored, log, chain(comparison.surplus, entries))
+                return
+        await asyncio.to_thread(_close, entries)
+        if difference is not None:
+            place = stored.header.source.path or "elsewhere"
+            raise RecordingRefused(
+                self._path,
+                None,
+                f"another log with the id {stored.header.session_id!r} is stored already "
+                f"(from {place}): {difference}",
+            )
+        await self._remember(log)
+
+    async def _grow(
+        self, stored: StoredSession, log: RecordedLog, entries: Iterable[RecordedEntry]
+    ) -> None:
+        async with self._store.observe() as view:
+            nodes = await view.surface_nodes(stored)
+        staged = None if self._options.dry_run else await self._store.stage_growth(stored)
+        async with _abandoned_on_failure(staged):
+            batches = self._batches(entries, nodes, stored.last_seq + 1, staged)
+            await self._write(staged, batches, log)
+            if batches.next_seq == stored.last_seq + 1:
+                await self._remember(log)
+                return
+            if staged is not None:
+                await staged.publish(_grown_header(stored.header, log), log.state)
+        self._report.resumed += 1
+
+    def _batches(
+        self,
+        entries: Iterable[RecordedEntry],
+        nodes: Iterable[SurfaceNode],
+        next_seq: Seq,
+        staged: StagedLog | None,
+    ) -> RecordedBatches:
+        return RecordedBatches(
+            self._path,
+            entries,
+            nodes,
+            next_seq,
+            None if staged is None else staged.payload,
+            keep_results=staged is None,
+        )
+
+    async def _write(
+        self, staged: StagedLog | None, batches: RecordedBatches, log: RecordedLog
+    ) -> None:
+        """Read batch after batch and stage each while the next is being read."""
+        events, octets, begun = self._report.events, self._report.bytes, batches.next_seq
+        reading = asyncio.ensure_future(batches.read())
+        try:
+            while batch := await reading:
+                reading = asyncio.ensure_future(batches.read())
+                if staged is not None:
+                    await staged.append(batch)
+                self._report.events = events + batch[-1].entry.last_seq + 1 - begun
+                self._report.bytes = octets + log.bytes_read
+                if self._options.on_progress is not None:
+                    self._options.on_progress(self._report)
+        except BaseException:
+            self._report.events, self._report.bytes = events, octets
+            await asyncio.gather(reading, return_exceptions=True)
+            raise
+        self._report.bytes = octets + log.bytes_read
+
+    async def _remember(self, log: RecordedLog) -> None:
+        if not self._options.dry_run:
+            await self._store.remember_recording(log.state)
+        self._report.unchanged += 1
+
+    def _is_source_of(self, stored: StoredSession) -> bool:
+        return stored.header.source.path == str(self._path)
+
+    def _is_beside(self, stored: StoredSession) -> bool:
+        source = stored.header.source.path
+        return source is not None and Path(source).parent == self._path.parent
+
+    def _takes_the_place_of(self, header: SessionHeader, stored: StoredSession) -> bool:
+        """Whether the file is the stored session's own, rewritten or in a higher generation."""
+        if header.created_at != stored.header.created_at:
+            return False
+        if self._is_source_of(stored):
+            return True
+        return self._is_beside(stored) and header.version > stored.header.version
+
+
+@asynccontextmanager
+async def _abandoned_on_failure(staged: StagedLog | None) -> AsyncIterator[None]:
+    """Drop what was staged when it cannot be published, also when the import is cancelled."""
+    try:
+        yield
+    except BaseException:
+        if staged is not None:
+            await asyncio.shield(staged.abandon())
+        raise
+
+
+async def _open(reader: RecordingReader, path: Path, resume: RecordingState | None) -> RecordedLog:
+    return await asyncio.to_thread(reader.open, path, resume)
+
+
+def _is_unchanged(path: Path, state: RecordingState) -> bool:
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise RecordingRefused(path, None, error.strerror or str(error)) from error
+    return (found.st_size, found.st_mtime_ns) == (state.size, state.modified_ns)
+
+
+def _known_conflicts(header: SessionHeader, stored: SessionHeader) -> list[str]:
+    """Identity fields that differ, as far as the first line of a file tells.
+
+    From generation 2 on the seed length follows from an event, and is compared with the events.
+    """
+    differing = header.conflicts_with(stored)
+    return [name for name in differing if name != "seedLength" or header.version < 2]
+
+
+def _close(entries: Iterator[RecordedEntry]) -> None:
+    """Release the file of a reading that is not finished."""
+    if isinstance(entries, Generator):
+        entries.close()
+
+
+def _grown_header(header: SessionHeader, log: RecordedLog) -> SessionHeader:
+    notes = dict.fromkeys((*header.source.notes, *log.header.source.notes))
+    return replace(header, source=replace(header.source, notes=tuple(notes)))

@@ -210,6 +210,10 @@ class StagedLog(Protocol):
         """Write one batch; waits while too much is on its way to the disk."""
         ...
 
+    async def payload(self, seq: Seq) -> bytes:
+        """The payload of an event that was staged, or that the log held before it grew."""
+        ...
+
     async def publish(
         self,
         header: SessionHeader,

@@ -1,0 +1,1 @@
+"""The canonical log store, in one SQLite file."""

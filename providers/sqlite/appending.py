@@ -1,0 +1,215 @@
+"""Entries with their transitions, turned into rows before the writer thread sees them.
+
+Encoding and compressing happen in the thread of whoever appends; the one writer only executes
+statements. A batch knows everything that its transaction has to do: rows to insert, older rows that
+a replacement shadowed, cited blocks, time spans, citations of other sessions, and what the list of
+sessions shows.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from providers.sqlite import codec
+from providers.sqlite.migrations import LANE_SHIFT, LEVEL_SHIFT, NODE_SHIFT, SEQ_SHIFT, TYPE_SHIFT
+from sessiongraph.event import CHUNK_TYPE, DeltaRun, Seq, SessionEvent
+from sessiongraph.payloads import Shape, citations_of, is_human_prompt, shape_of
+from sessiongraph.ports import PlacedEntry
+
+SPAN_SEQS: Final = (256, 65_536)
+"""How many seqs a time span of each level covers."""
+
+_INSERT_EVENT: Final = (
+    "INSERT INTO events (id, lane, time, flags, members, place, replaced_by, op_start, op_end, "
+    "sources, payload, stream) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
+)
+_SHADOW: Final = "UPDATE events SET replaced_by = ?, lane = lane + 1 WHERE id = ?"
+_INSERT_CITER: Final = "INSERT OR IGNORE INTO citers (node, citer) VALUES (?, ?)"
+_WIDEN_SPAN: Final = (
+    "INSERT INTO spans (log, level, block, low, high) VALUES (?,?,?,?,?) "
+    "ON CONFLICT DO UPDATE SET low = min(low, excluded.low), high = max(high, excluded.high)"
+)
+_INSERT_CITATION: Final = (
+    "INSERT INTO citations (log, seq, ordinal, target, label, captured_through_seq) "
+    "VALUES (?,?,?,?,?,?)"
+)
+
+
+@dataclass(slots=True)
+class Batch:
+    """Everything one append writes, ready to execute.
+
+    shadowed: (id of the replacer, id of the older row) for rows of earlier batches.
+    title, prompt: (seq, value) of the latest of each in this batch; None when it has none.
+    """
+
+    log: int
+    first_seq: Seq
+    last_seq: Seq
+    rows: list[tuple[Any, ...]] = field(default_factory=list)
+    shadowed: list[tuple[int, int]] = field(default_factory=list)
+    citers: list[tuple[int, int]] = field(default_factory=list)
+    spans: dict[tuple[int, int], list[int]] = field(default_factory=dict)
+    citations: list[tuple[Any, ...]] = field(default_factory=list)
+    title: tuple[Seq, str] | None = None
+    prompt: tuple[Seq, int] | None = None
+
+    def write(self, connection: sqlite3.Connection, *, shadow: bool = True) -> None:
+        """Execute all but the update of the log's own row.
+
+        shadow: False leaves older rows as they are, for the caller to shadow when it publishes.
+        """
+        connection.executemany(_INSERT_EVENT, self.rows)
+        if shadow and self.shadowed:
+            connection.executemany(_SHADOW, self.shadowed)
+        if self.citers:
+            connection.executemany(_INSERT_CITER, self.citers)
+        if self.citations:
+            connection.executemany(_INSERT_CITATION, self.citations)
+        connection.executemany(
+            _WIDEN_SPAN,
+            [(self.log, *where, low, high) for where, (low, high) in self.spans.items()],
+        )
+
+
+def shadow(connection: sqlite3.Connection, shadowed: Sequence[tuple[int, int]]) -> None:
+    """Mark rows as replaced: (id of the replacer, id of the row)."""
+    connection.executemany(_SHADOW, shadowed)
+
+
+def prepare(log: int, placed: Sequence[PlacedEntry], types: Mapping[str, int]) -> Batch:
+    """The batch of some consecutive entries of a log.
+
+    types: the number of every type name that occurs.
+    """
+    base = log << SEQ_SHIFT
+    batch = Batch(log, placed[0].entry.seq, placed[-1].entry.last_seq)
+    removed_here: dict[Seq, Seq] = {}
+    for each in placed:
+        for seq in each.transition.removed:
+            if seq >= batch.first_seq:
+                removed_here[seq] = each.transition.seq
+            else:
+                batch.shadowed.append((base | each.transition.seq, base | seq))
+    chunk_lane = log << LANE_SHIFT | types[CHUNK_TYPE] << TYPE_SHIFT
+    for each in placed:
+        entry = each.entry
+        if isinstance(entry, DeltaRun):
+            payload, packed = codec.pack(codec.encode_run(entry))
+            flags = codec.PAYLOAD_PACKED if packed else 0
+            members = len(entry.texts)
+            batch.rows.append(
+                (
+                    base | entry.seq, chunk_lane, entry.time, flags, members,
+                    None, None, None, None, None, payload, None,
+                )
+            )  # fmt: skip
+            times = list(entry.times())
+            _widen(batch, entry.seq, min(times), max(times))
+        else:
+            replacer = removed_here.get(entry.seq)
+            batch.rows.append(_row(base, log, entry, each.transition.position, replacer, types))
+            _widen(batch, entry.seq, entry.time, entry.time)
+            _note(batch, entry)
+    return batch
+
+
+def _row(
+    base: int,
+    log: int,
+    event: SessionEvent,
+    position: int | None,
+    replacer: Seq | None,
+    types: Mapping[str, int],
+) -> tuple[Any, ...]:
+    rest, stream = codec.split_stream(event)
+    payload, packed = codec.pack(rest)
+    flags = (codec.IGNORABLE if event.ignorable else 0) | (codec.PAYLOAD_PACKED if packed else 0)
+    if stream is not None:
+        stream, packed = codec.pack(stream)
+        flags |= codec.STREAM_APART | (codec.STREAM_PACKED if packed else 0)
+    op = event.surface_op
+    start = end = None
+    if op is not None:
+        start, end = op.start, op.end
+        if start is None:
+            flags |= codec.APPENDS
+    surface = 0 if position is None else 1 if replacer is None else 2
+    return (
+        base | event.seq,
+        log << LANE_SHIFT | types[event.type] << TYPE_SHIFT | surface,
+        event.time,
+        flags,
+        None,
+        None if position is None else base | position,
+        None if replacer is None else base | replacer,
+        start,
+        end,
+        codec.encode_sources(event.source_event_seqs),
+        payload,
+        stream,
+    )
+
+
+def _widen(batch: Batch, seq: Seq, low: int, high: int) -> None:
+    for level, seqs in enumerate(SPAN_SEQS):
+        span = batch.spans.get((level, seq // seqs))
+        if span is None:
+            batch.spans[level, seq // seqs] = [low, high]
+        else:
+            if low < span[0]:
+                span[0] = low
+            if high > span[1]:
+                span[1] = high
+
+
+def _note(batch: Batch, event: SessionEvent) -> None:
+    """Collect what is derived from one event: citers, citations, title and latest prompt."""
+    if event.source_event_seqs:
+        prefix = batch.log << NODE_SHIFT
+        for first, last in codec.ascending_runs(event.source_event_seqs):
+            batch.citers.extend((prefix | node, event.seq) for node in covering_blocks(first, last))
+    if event.type == "session/title":
+        if shape_of(event.type, event.data) is Shape.TITLE:
+            batch.title = (event.seq, event.data["title"])
+    elif event.type == "user/message":
+        if shape_of(event.type, event.data) is not Shape.USER_MESSAGE:
+            return
+        if is_human_prompt(event.data):
+            batch.prompt = (event.seq, event.time)
+        batch.citations.extend(
+            (
+                batch.log,
+                event.seq,
+                ordinal,
+                codec.to_octets(citation.target_id),
+                codec.to_octets(citation.label),
+                citation.captured_through_seq,
+            )
+            for ordinal, citation in enumerate(citations_of(event.data))
+        )
+
+
+def covering_blocks(first: Seq, last: Seq) -> Iterator[int]:
+    """The fewest dyadic blocks that cover exactly ``first`` through ``last``, each one number."""
+    level = 0
+    low, high = first, last + 1
+    while low < high:
+        if low & 1:
+            yield level << LEVEL_SHIFT | low
+            low += 1
+        if high & 1:
+            high -= 1
+            yield level << LEVEL_SHIFT | high
+        low >>= 1
+        high >>= 1
+        level += 1
+
+
+def blocks_of(seq: Seq, last_seq: Seq) -> list[int]:
+    """The block of every level that holds ``seq``, in a log that ends at ``last_seq``."""
+    levels = max(1, last_seq.bit_length() + 1)
+    return [level << LEVEL_SHIFT | seq >> level for level in range(levels)]

@@ -1,0 +1,85 @@
+"""What every commit leaves behind: its place in the feed, the totals, and what lists show.
+
+A position is the number of a row in the feed. Rows are written inside the transaction that they
+speak of, so positions are assigned in the order of commits and a feed has no holes that fill later.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Final
+
+from providers.sqlite.codec import to_octets
+from providers.sqlite.session_lists import fold_title
+from sessiongraph.event import Seq
+from sessiongraph.ports import Position, RecordingState
+
+CREATED: Final = "created"
+APPENDED: Final = "appended"
+IMPORTED: Final = "imported"
+REPLACED: Final = "replaced"
+DELETED: Final = "deleted"
+
+
+def record(
+    connection: sqlite3.Connection,
+    kind: str,
+    session_id: bytes,
+    epoch: int | None,
+    first_seq: Seq,
+    last_seq: Seq,
+) -> Position:
+    """A new position; without an epoch it begins one, named by the position itself."""
+    (last,) = connection.execute("SELECT coalesce(max(position), 0) FROM commits").fetchone()
+    cursor = connection.execute(
+        "INSERT INTO commits (kind, id, epoch, first_seq, last_seq) VALUES (?,?,?,?,?)",
+        (kind, session_id, last + 1 if epoch is None else epoch, first_seq, last_seq),
+    )
+    assert cursor.lastrowid is not None
+    return cursor.lastrowid
+
+
+def count(connection: sqlite3.Connection, *, sessions: int = 0, events: int = 0) -> None:
+    """Change the totals."""
+    connection.execute(
+        "UPDATE totals SET sessions = sessions + ?, events = events + ?", (sessions, events)
+    )
+
+
+def show_latest(
+    connection: sqlite3.Connection,
+    log: int,
+    title: tuple[Seq, str] | None,
+    prompt: tuple[Seq, int] | None,
+) -> None:
+    """Keep what lists show of a session: the latest title and the latest prompt."""
+    if title is not None:
+        seq, text = title
+        connection.execute(
+            "UPDATE logs SET title = ?, title_folded = ?, title_seq = ? WHERE log = ?",
+            (to_octets(text), to_octets(fold_title(text)), seq, log),
+        )
+    if prompt is not None:
+        seq, time = prompt
+        connection.execute(
+            "UPDATE logs SET prompted_at = ?, prompted_seq = ? WHERE log = ?", (time, seq, log)
+        )
+
+
+def remember_recording(connection: sqlite3.Connection, recording: RecordingState) -> None:
+    """Keep how far a recorder's file has been read."""
+    connection.execute(
+        "INSERT OR REPLACE INTO recordings "
+        "(path, id, size, modified_ns, offset, line, next_seq, fingerprint) "
+        "VALUES (?,?,?,?,?,?,?,?)",
+        (
+            to_octets(recording.path),
+            to_octets(recording.session_id),
+            recording.size,
+            recording.modified_ns,
+            recording.offset,
+            recording.line,
+            recording.next_seq,
+            recording.fingerprint,
+        ),
+    )

@@ -1,0 +1,231 @@
+"""Events of one log, found by seq, time, type and surface at the cost of what is returned.
+
+Three ways narrow a log, each a walk along an index. *Spans* turn a time range into stretches of
+seqs. Within a stretch, *lanes* (one for each type and surface that is asked for) give the ids of
+matching rows already in order, and several lanes are merged; without them the rows themselves are
+walked. Ids come first and rows are fetched by the page, so that nothing is read that is not
+returned. A row that is a run of deltas answers as its members.
+"""
+
+from __future__ import annotations
+
+import heapq
+import sqlite3
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Final
+
+from providers.sqlite.appending import SPAN_SEQS
+from providers.sqlite.codec import (
+    ROW_COLUMNS,
+    STREAM_APART,
+    EventRow,
+    event_of,
+    placement_of,
+    run_of,
+)
+from providers.sqlite.migrations import LANE_SHIFT, SEQ_SHIFT, TYPE_SHIFT
+from providers.sqlite.types import TypeNames
+from sessiongraph.event import LOG_ONLY, MESSAGE_TYPES, EventSurface, PlacedEvent, Seq
+from sessiongraph.filters import EventSelection, Range
+from sessiongraph.ports import StoredSession, WindowRequest
+
+_SURFACE_CODES: Final = {
+    EventSurface.LOG_ONLY: 0,
+    EventSurface.CURRENT: 1,
+    EventSurface.SHADOWED: 2,
+}
+_LOW_32: Final = 0xFFFFFFFF
+_FETCH: Final = 128
+"""Ids walked and rows fetched at a time."""
+
+
+def list_events(
+    connection: sqlite3.Connection,
+    types: TypeNames,
+    session: StoredSession,
+    selection: EventSelection,
+    window: WindowRequest,
+) -> list[PlacedEvent]:
+    """Up to ``window.limit`` events that pass all but the text filters, ascending by seq."""
+    after = -1 if window.after is None else window.after
+    before = session.last_seq + 1 if window.before is None else window.before
+    seqs = selection.seqs.intersect(Range(max(0, after + 1), min(before - 1, session.last_seq)))
+    if seqs.is_empty or selection.impossible:
+        return []
+    walk = _Walk(connection, types, session, selection, newest=window.newest)
+    found = list(islice(walk.events(seqs), window.limit))
+    return found[::-1] if window.newest else found
+
+
+class _Walk:
+    """One walk over a log, from either end."""
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        types: TypeNames,
+        session: StoredSession,
+        selection: EventSelection,
+        *,
+        newest: bool,
+    ) -> None:
+        self._connection = connection
+        self._types = types
+        self._session = session
+        self._session_id = session.header.session_id
+        self._selection = selection
+        self._newest = newest
+        self._base = session.log << SEQ_SHIFT
+        self._lanes = self._wanted_lanes()
+
+    def events(self, seqs: Range) -> Iterator[PlacedEvent]:
+        """Every admitted event in the range, which is closed on both sides."""
+        assert seqs.low is not None
+        assert seqs.high is not None
+        start = run_start(self._connection, self._base, seqs.low)
+        for first, last in self._stretches(start, seqs.high):
+            ids = self._ids(self._base | first, self._base | last)
+            while batch := list(islice(ids, _FETCH)):
+                for row in self._rows(batch):
+                    yield from self._matching(row, seqs.low, seqs.high)
+
+    def _rows(self, ids: Sequence[int]) -> Iterator[EventRow]:
+        marks = ",".join("?" * len(ids))
+        direction = "DESC" if self._newest else "ASC"
+        sql = f"SELECT {ROW_COLUMNS} FROM events WHERE id IN ({marks}) ORDER BY id {direction}"
+        yield from self._connection.execute(sql, ids).fetchall()
+
+    def _matching(self, row: EventRow, low: Seq, high: Seq) -> Iterator[PlacedEvent]:
+        times = self._selection.times
+        if row[4] is None:
+            if times.holds(row[2]):
+                yield placed_event(self._connection, self._types, self._session_id, row)
+            return
+        members = [
+            PlacedEvent(self._session_id, member, LOG_ONLY)
+            for member in run_of(row).members(low, high)
+            if times.holds(member.time)
+        ]
+        yield from reversed(members) if self._newest else members
+
+    def _ids(self, low: int, high: int) -> Iterator[int]:
+        if self._lanes is None:
+            direction = "DESC" if self._newest else "ASC"
+            return self._column(
+                f"SELECT id FROM events WHERE id BETWEEN ? AND ? ORDER BY id {direction}",
+                (low, high),
+            )
+        return heapq.merge(
+            *(self._lane_ids(lane, low, high) for lane in self._lanes), reverse=self._newest
+        )
+
+    def _lane_ids(self, lane: int, low: int, high: int) -> Iterator[int]:
+        direction = "DESC" if self._newest else "ASC"
+        return self._column(
+            "SELECT id FROM events INDEXED BY events_by_lane "
+            f"WHERE lane = ? AND id BETWEEN ? AND ? ORDER BY id {direction}",
+            (lane, low, high),
+        )
+
+    def _column(self, sql: str, values: Sequence[int]) -> Iterator[int]:
+        for (value,) in self._connection.execute(sql, values):
+            yield value
+
+    def _wanted_lanes(self) -> list[int] | None:
+        """The lanes that the filters admit; None when they admit every row."""
+        types, surfaces = self._selection.types, self._selection.surfaces
+        if types is None and surfaces is None:
+            return None
+        admitted = set(EventSurface) if surfaces is None else set(surfaces)
+        lanes: set[int] = set()
+        for name in types if types is not None else MESSAGE_TYPES:
+            number = self._types.number(self._connection, name)
+            if number is None:
+                continue
+            for surface in admitted:
+                if (name in MESSAGE_TYPES) != (surface is EventSurface.LOG_ONLY):
+                    lanes.add(self._lane(number, surface))
+        if types is None and EventSurface.LOG_ONLY in admitted:
+            lanes.update(self._log_only_lanes())
+        return sorted(lanes)
+
+    def _lane(self, number: int, surface: EventSurface) -> int:
+        return self._session.log << LANE_SHIFT | number << TYPE_SHIFT | _SURFACE_CODES[surface]
+
+    def _log_only_lanes(self) -> Iterator[int]:
+        """The lanes of log-only events that exist, hopping from lane to lane."""
+        lane = (self._session.log << LANE_SHIFT) - 1
+        end = (self._session.log + 1) << LANE_SHIFT
+        while True:
+            (found,) = self._connection.execute(
+                "SELECT min(lane) FROM events WHERE lane > ? AND lane < ?", (lane, end)
+            ).fetchone()
+            if found is None:
+                return
+            if found & 3 == _SURFACE_CODES[EventSurface.LOG_ONLY]:
+                yield found
+            lane = found
+
+    def _stretches(self, low: Seq, high: Seq) -> Iterator[tuple[Seq, Seq]]:
+        """Where rows begin that can hold the wanted times; adjacent stretches joined."""
+        if self._selection.times.is_open:
+            yield low, high
+            return
+        pending: tuple[Seq, Seq] | None = None
+        for first, last in self._spans(len(SPAN_SEQS) - 1, low, high):
+            if pending is not None and first <= pending[1] + 1 and last >= pending[0] - 1:
+                pending = (min(first, pending[0]), max(last, pending[1]))
+                continue
+            if pending is not None:
+                yield pending
+            pending = (first, last)
+        if pending is not None:
+            yield pending
+
+    def _spans(self, level: int, low: Seq, high: Seq) -> Iterator[tuple[Seq, Seq]]:
+        """Spans of a level, and inside them of finer ones, that overlap the wanted times."""
+        size = SPAN_SEQS[level]
+        times = self._selection.times
+        direction = "DESC" if self._newest else "ASC"
+        sql = (
+            "SELECT block FROM spans WHERE log = ? AND level = ? AND block BETWEEN ? AND ? "
+            f"AND high >= ? AND low <= ? ORDER BY block {direction}"
+        )
+        values = (
+            self._session.log,
+            level,
+            low // size,
+            high // size,
+            -(2**63) if times.low is None else times.low,
+            2**63 - 1 if times.high is None else times.high,
+        )
+        for block in self._column(sql, values):
+            first, last = max(low, block * size), min(high, (block + 1) * size - 1)
+            if level == 0:
+                yield first, last
+            else:
+                yield from self._spans(level - 1, first, last)
+
+
+def placed_event(
+    connection: sqlite3.Connection, types: TypeNames, session_id: str, row: EventRow
+) -> PlacedEvent:
+    """The event of a row that is not a run."""
+    return PlacedEvent(
+        session_id,
+        event_of(row, types.name_in(connection, row[1])),
+        placement_of(row),
+        bool(row[3] & STREAM_APART),
+    )
+
+
+def run_start(connection: sqlite3.Connection, base: int, seq: Seq) -> Seq:
+    """The first seq of the run that holds ``seq``, or ``seq`` itself."""
+    row = connection.execute(
+        "SELECT id, members FROM events WHERE id <= ? AND id >= ? ORDER BY id DESC LIMIT 1",
+        (base | seq, base),
+    ).fetchone()
+    if row is not None and row[1] is not None and (row[0] & _LOW_32) + row[1] > seq:
+        return int(row[0] & _LOW_32)
+    return seq

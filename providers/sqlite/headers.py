@@ -1,0 +1,89 @@
+"""The row of a session in the list of logs, to and from the domain's header."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any, Final
+
+from providers.sqlite.codec import from_octets, json_octets, to_octets
+from sessiongraph import lossless
+from sessiongraph.header import SessionHeader, SessionSource, SourceKind
+from sessiongraph.ports import StoredSession
+
+COLUMNS: Final = (
+    "log, epoch, id, version, created_at, cwd, parent, seed_length, origin, delegation_depth, "
+    "agent_preset, source_kind, source_path, imported_at, notes, extra, last_seq, title, "
+    "prompted_at"
+)
+
+
+def session_of(row: tuple[Any, ...]) -> StoredSession:
+    """The session of a row of ``COLUMNS``."""
+    (
+        log, epoch, session_id, version, created_at, cwd, parent, seed_length, origin, depth,
+        preset, kind, path, imported_at, notes, extra, last_seq, title, prompted_at,
+    ) = row  # fmt: skip
+    source = SessionSource(
+        SourceKind(kind),
+        _text(path),
+        imported_at,
+        tuple(lossless.decode(notes)) if notes != b"[]" else (),
+    )
+    header = SessionHeader(
+        version,
+        from_octets(session_id),
+        created_at,
+        _text(cwd),
+        _text(parent),
+        seed_length,
+        _text(origin),
+        depth,
+        _text(preset),
+        source,
+        lossless.decode(extra) if extra != b"{}" else {},
+    )
+    return StoredSession(log, epoch, header, last_seq, _text(title), prompted_at)
+
+
+def insert_log(
+    connection: sqlite3.Connection, header: SessionHeader, *, state: int, epoch: int
+) -> int:
+    """A new, empty log in some state; its number."""
+    values = header_values(header)
+    values.update(state=state, epoch=epoch, last_seq=-1)
+    names = ", ".join(values)
+    marks = ", ".join("?" * len(values))
+    cursor = connection.execute(
+        f"INSERT INTO logs ({names}) VALUES ({marks})", list(values.values())
+    )
+    assert cursor.lastrowid is not None
+    return cursor.lastrowid
+
+
+def header_values(header: SessionHeader) -> dict[str, Any]:
+    """The columns of a header."""
+    source = header.source
+    return {
+        "id": to_octets(header.session_id),
+        "version": header.version,
+        "created_at": header.created_at,
+        "cwd": _octets(header.cwd),
+        "parent": _octets(header.parent_session),
+        "seed_length": header.seed_length,
+        "origin": _octets(header.origin),
+        "delegation_depth": header.delegation_depth,
+        "agent_preset": _octets(header.agent_preset),
+        "source_kind": source.kind.value,
+        "source_path": _octets(source.path),
+        "imported_at": source.imported_at,
+        "notes": json_octets(list(source.notes)),
+        "extra": json_octets(dict(header.extra)),
+    }
+
+
+def _text(octets: bytes | None) -> str | None:
+    return None if octets is None else from_octets(octets)
+
+
+def _octets(text: str | None) -> bytes | None:
+    return None if text is None else to_octets(text)

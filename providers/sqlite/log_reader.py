@@ -1,0 +1,416 @@
+"""One observation of the store: a reading connection inside one transaction.
+
+Small reads run where they are asked, since a walk along an index is shorter than the way to another
+thread; what can be long (walks over many sessions, pages of a whole log) runs in a worker thread,
+and the connection then belongs to that thread until it is done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from providers.sqlite import headers, session_lists
+from providers.sqlite.appending import blocks_of
+from providers.sqlite.codec import (
+    ROW_COLUMNS,
+    STREAM_APART,
+    EventRow,
+    event_of,
+    from_octets,
+    run_of,
+    to_octets,
+)
+from providers.sqlite.event_lists import list_events, placed_event, run_start
+from providers.sqlite.migrations import NODE_SHIFT, SEQ_SHIFT
+from providers.sqlite.types import TypeNames
+from sessiongraph.errors import PersistenceFailed
+from sessiongraph.event import LOG_ONLY, DeltaRun, Entry, PlacedEvent, Seq, SessionEvent
+from sessiongraph.filters import EventSelection, SessionSelection
+from sessiongraph.ports import (
+    ChildLink,
+    CorpusCounts,
+    Position,
+    RecordingState,
+    SessionKey,
+    SessionOrder,
+    StoredSession,
+    WindowRequest,
+)
+from sessiongraph.surface import SurfaceNode
+
+T = TypeVar("T")
+
+_LOW_32: Final = 0xFFFFFFFF
+_VALUES_AT_MOST: Final = 500
+"""Values bound to one statement."""
+
+_LONG_PAGE: Final = 128
+"""Events from which a page is read in a worker thread."""
+
+_ENTRY_PAGE_ROWS: Final = 256
+_ENTRY_PAGE_BYTES: Final = 4 << 20
+
+_ANCESTORS = f"""
+    WITH RECURSIVE up (log, parent) AS (
+        SELECT log, parent FROM logs WHERE state = 1 AND id IN (%s)
+        UNION
+        SELECT logs.log, logs.parent FROM up JOIN logs ON logs.id = up.parent AND logs.state = 1
+    )
+    SELECT {headers.COLUMNS} FROM logs WHERE log IN (SELECT log FROM up)
+    """
+
+_DESCENDANTS: Final = """
+    WITH RECURSIVE down (log, id, parent, created_at) AS (
+        SELECT log, id, parent, created_at FROM logs WHERE state = 1 AND parent = ?
+        UNION
+        SELECT logs.log, logs.id, logs.parent, logs.created_at
+        FROM down JOIN logs ON logs.parent = down.id AND logs.state = 1
+    )
+    SELECT id, parent, created_at FROM down WHERE id <> ?
+    """
+
+_CHAIN: Final = """
+    WITH RECURSIVE chain (id) AS (
+        SELECT replaced_by FROM events WHERE id = ? AND replaced_by IS NOT NULL
+        UNION ALL
+        SELECT events.replaced_by FROM chain JOIN events ON events.id = chain.id
+        WHERE events.replaced_by IS NOT NULL
+    )
+    SELECT id FROM chain
+    """
+
+
+class SqliteLogReader:
+    """Answers of one moment; see :class:`sessiongraph.ports.LogReader`."""
+
+    def __init__(self, connection: sqlite3.Connection, types: TypeNames) -> None:
+        self._connection = connection
+        self._types = types
+        self._busy = asyncio.Lock()
+        (position,) = connection.execute(
+            "SELECT coalesce(max(position), 0) FROM commits"
+        ).fetchone()
+        self._position: Position = position
+
+    @property
+    def position(self) -> Position:
+        """The last commit that this observation sees."""
+        return self._position
+
+    async def _here(self, read: Callable[[], T]) -> T:
+        """Run a short read, at once unless a long one has the connection."""
+        if self._busy.locked():
+            async with self._busy:
+                return _translated(read)
+        return _translated(read)
+
+    async def _aside(self, read: Callable[[], T]) -> T:
+        """Run a long read in a worker thread, off the event loop."""
+        async with self._busy:
+            return await asyncio.to_thread(_translated, read)
+
+    async def counts(self) -> CorpusCounts:
+        """How many sessions and events are visible."""
+
+        def read() -> CorpusCounts:
+            row = self._connection.execute("SELECT sessions, events FROM totals").fetchone()
+            return CorpusCounts(*row)
+
+        return await self._here(read)
+
+    async def find(self, ids: Collection[str]) -> dict[str, StoredSession]:
+        """The stored sessions among ``ids``."""
+
+        def read() -> dict[str, StoredSession]:
+            found = {}
+            for batch in _batches([to_octets(session_id) for session_id in ids]):
+                sql = (
+                    f"SELECT {headers.COLUMNS} FROM logs "
+                    f"WHERE state = 1 AND id IN ({_marks(batch)})"
+                )
+                for row in self._connection.execute(sql, batch):
+                    session = headers.session_of(row)
+                    found[session.header.session_id] = session
+            return found
+
+        if len(ids) > _VALUES_AT_MOST:
+            return await self._aside(read)
+        return await self._here(read)
+
+    async def sessions(
+        self,
+        selection: SessionSelection,
+        order: SessionOrder,
+        *,
+        limit: int,
+        after: SessionKey | None = None,
+        before: SessionKey | None = None,
+    ) -> list[StoredSession]:
+        """A page of the list; see the port."""
+
+        def read() -> list[StoredSession]:
+            return session_lists.list_sessions(
+                self._connection, selection, order, limit=limit, after=after, before=before
+            )
+
+        scans = bool(selection.titles) or (order is SessionOrder.ACTIVE and _filters(selection))
+        return await (self._aside(read) if scans else self._here(read))
+
+    async def ancestors(self, ids: Collection[str]) -> dict[str, list[StoredSession]]:
+        """Known ancestors of each id, nearest first, up to the first that repeats."""
+
+        def read() -> dict[str, list[StoredSession]]:
+            known: dict[str, StoredSession] = {}
+            for batch in _batches([to_octets(session_id) for session_id in ids]):
+                for row in self._connection.execute(_ANCESTORS % _marks(batch), batch):
+                    session = headers.session_of(row)
+                    known[session.header.session_id] = session
+            return {session_id: _path(session_id, known) for session_id in ids}
+
+        return await self._aside(read)
+
+    async def descendants(self, session_id: str) -> list[ChildLink]:
+        """Every edge below a session."""
+
+        def read() -> list[ChildLink]:
+            rows = self._connection.execute(_DESCENDANTS, (to_octets(session_id),) * 2)
+            return [ChildLink(from_octets(i), from_octets(p), created) for i, p, created in rows]
+
+        return await self._aside(read)
+
+    async def events(
+        self, session: StoredSession, selection: EventSelection, window: WindowRequest
+    ) -> list[PlacedEvent]:
+        """Events that pass all but the text filters."""
+
+        def read() -> list[PlacedEvent]:
+            return list_events(self._connection, self._types, session, selection, window)
+
+        return await (self._aside(read) if window.limit > _LONG_PAGE else self._here(read))
+
+    async def surface(self, session: StoredSession, window: WindowRequest) -> list[PlacedEvent]:
+        """Current nodes in model order; the window is over positions."""
+
+        def read() -> list[PlacedEvent]:
+            base = session.log << SEQ_SHIFT
+            low = base if window.after is None else base + window.after + 1
+            high = base + _LOW_32 if window.before is None else base + window.before - 1
+            direction = "DESC" if window.newest else "ASC"
+            rows = self._connection.execute(
+                f"SELECT {ROW_COLUMNS} FROM events WHERE place BETWEEN ? AND ? "
+                "AND place IS NOT NULL AND replaced_by IS NULL AND id <= ? "
+                f"ORDER BY place {direction} LIMIT ?",
+                (low, high, base + session.last_seq, window.limit),
+            ).fetchall()
+            found = [self._placed(session, row) for row in rows]
+            return found[::-1] if window.newest else found
+
+        return await (self._aside(read) if window.limit > _LONG_PAGE else self._here(read))
+
+    async def at(self, session: StoredSession, seqs: Collection[Seq]) -> dict[Seq, PlacedEvent]:
+        """The events with these seqs."""
+
+        def read() -> dict[Seq, PlacedEvent]:
+            found: dict[Seq, PlacedEvent] = {}
+            for seq, row in self._rows_at(session, seqs):
+                if row[4] is None:
+                    found[seq] = self._placed(session, row)
+                else:
+                    (member,) = run_of(row).members(seq, seq)
+                    found[seq] = PlacedEvent(session.header.session_id, member, LOG_ONLY)
+            return found
+
+        return await self._here(read)
+
+    async def payloads(self, session: StoredSession, seqs: Collection[Seq]) -> dict[Seq, bytes]:
+        """Whole payloads, streams included."""
+
+        def read() -> dict[Seq, bytes]:
+            found: dict[Seq, bytes] = {}
+            for seq, row in self._rows_at(session, seqs):
+                if row[4] is None:
+                    found[seq] = self._whole(row).payload
+                else:
+                    (member,) = run_of(row).members(seq, seq)
+                    found[seq] = member.payload
+            return found
+
+        return await self._here(read)
+
+    async def replaced_by(self, session: StoredSession, seq: Seq) -> list[Seq]:
+        """The nodes that the event removed itself, in model order."""
+
+        if not 0 <= seq <= session.last_seq:
+            return []
+
+        def read() -> list[Seq]:
+            rows = self._connection.execute(
+                "SELECT id FROM events WHERE replaced_by = ? ORDER BY place",
+                (session.log << SEQ_SHIFT | seq,),
+            )
+            return [row[0] & _LOW_32 for row in rows]
+
+        return await self._here(read)
+
+    async def replacement_chain(self, session: StoredSession, seq: Seq) -> list[Seq]:
+        """From the direct replacer to the one that stands now."""
+
+        if not 0 <= seq <= session.last_seq:
+            return []
+
+        def read() -> list[Seq]:
+            rows = self._connection.execute(_CHAIN, (session.log << SEQ_SHIFT | seq,))
+            return [row[0] & _LOW_32 for row in rows]
+
+        return await self._here(read)
+
+    async def citers(self, session: StoredSession, seq: Seq) -> list[Seq]:
+        """Later events whose sources include this one, in log order."""
+
+        def read() -> list[Seq]:
+            prefix = session.log << NODE_SHIFT
+            nodes = [prefix | node for node in blocks_of(seq, session.last_seq)]
+            rows = self._connection.execute(
+                f"SELECT DISTINCT citer FROM citers WHERE node IN ({_marks(nodes)}) "
+                "AND citer <= ? ORDER BY citer",
+                (*nodes, session.last_seq),
+            )
+            return [row[0] for row in rows]
+
+        return await self._here(read)
+
+    async def surface_nodes(self, session: StoredSession) -> list[SurfaceNode]:
+        """The whole current surface without its events."""
+
+        def read() -> list[SurfaceNode]:
+            base = session.log << SEQ_SHIFT
+            rows = self._connection.execute(
+                "SELECT place, id, lane FROM events WHERE place BETWEEN ? AND ? "
+                "AND place IS NOT NULL AND replaced_by IS NULL AND id <= ? ORDER BY place",
+                (base, base + _LOW_32, base + session.last_seq),
+            )
+            return [
+                SurfaceNode(
+                    place & _LOW_32,
+                    event_id & _LOW_32,
+                    self._types.name_in(self._connection, lane),
+                )
+                for place, event_id, lane in rows
+            ]
+
+        return await self._aside(read)
+
+    async def entries(
+        self, session: StoredSession, first: Seq = 0, last: Seq | None = None
+    ) -> AsyncIterator[list[Entry]]:
+        """The log in order, page after page, payloads whole; runs that reach in come whole."""
+        base = session.log << SEQ_SHIFT
+        end = session.last_seq if last is None else min(last, session.last_seq)
+        start = run_start(self._connection, base, first)
+        while start <= end:
+            page = await self._aside(partial(self._entry_page, base | start, base | end))
+            if not page:
+                return
+            yield page
+            start = page[-1].last_seq + 1
+
+    async def recording(self, path: str) -> RecordingState | None:
+        """What the last import of a file left behind."""
+
+        def read() -> RecordingState | None:
+            row = self._connection.execute(
+                "SELECT id, size, modified_ns, offset, line, next_seq, fingerprint "
+                "FROM recordings WHERE path = ?",
+                (to_octets(path),),
+            ).fetchone()
+            return None if row is None else RecordingState(path, from_octets(row[0]), *row[1:])
+
+        return await self._here(read)
+
+    async def tombstones(self, ids: Collection[str]) -> set[str]:
+        """Those of ``ids`` that were deleted."""
+
+        def read() -> set[str]:
+            found: set[str] = set()
+            for batch in _batches([to_octets(session_id) for session_id in ids]):
+                sql = f"SELECT id FROM tombstones WHERE id IN ({_marks(batch)})"
+                found.update(from_octets(row[0]) for row in self._connection.execute(sql, batch))
+            return found
+
+        return await self._here(read)
+
+    def _placed(self, session: StoredSession, row: EventRow) -> PlacedEvent:
+        return placed_event(self._connection, self._types, session.header.session_id, row)
+
+    def _whole(self, row: EventRow) -> SessionEvent:
+        stream = None
+        if row[3] & STREAM_APART:
+            (stream,) = self._connection.execute(
+                "SELECT stream FROM events WHERE id = ?", (row[0],)
+            ).fetchone()
+        return event_of(row, self._types.name_in(self._connection, row[1]), stream)
+
+    def _rows_at(self, session: StoredSession, seqs: Collection[Seq]) -> list[tuple[Seq, EventRow]]:
+        """The row of each seq that exists, a run's row for each of its members."""
+        base = session.log << SEQ_SHIFT
+        wanted = sorted({seq for seq in seqs if 0 <= seq <= session.last_seq})
+        starts = {seq: run_start(self._connection, base, seq) for seq in wanted}
+        rows: dict[int, EventRow] = {}
+        for batch in _batches(sorted({base | start for start in starts.values()})):
+            sql = f"SELECT {ROW_COLUMNS} FROM events WHERE id IN ({_marks(batch)})"
+            rows.update((row[0], row) for row in self._connection.execute(sql, batch))
+        return [(seq, rows[base | start]) for seq, start in starts.items() if base | start in rows]
+
+    def _entry_page(self, low: int, high: int) -> list[Entry]:
+        page: list[Entry] = []
+        size = 0
+        rows = self._connection.execute(
+            f"SELECT {ROW_COLUMNS} FROM events WHERE id BETWEEN ? AND ? ORDER BY id", (low, high)
+        )
+        for row in rows:
+            entry: Entry = run_of(row) if row[4] is not None else self._whole(row)
+            page.append(entry)
+            size += len(row[10]) if isinstance(entry, DeltaRun) else len(entry.payload)
+            if len(page) >= _ENTRY_PAGE_ROWS or size >= _ENTRY_PAGE_BYTES:
+                break
+        rows.close()
+        return page
+
+
+def _translated(read: Callable[[], T]) -> T:
+    try:
+        return read()
+    except sqlite3.Error as error:
+        raise PersistenceFailed(f"the store could not be read: {error}") from error
+
+
+def _batches(values: Sequence[T]) -> list[Sequence[T]]:
+    return [
+        values[start : start + _VALUES_AT_MOST] for start in range(0, len(values), _VALUES_AT_MOST)
+    ]
+
+
+def _marks(values: Sequence[Any]) -> str:
+    return ",".join("?" * len(values))
+
+
+def _filters(selection: SessionSelection) -> bool:
+    return selection != SessionSelection()
+
+
+def _path(session_id: str, known: dict[str, StoredSession]) -> list[StoredSession]:
+    seen = {session_id}
+    path: list[StoredSession] = []
+    session = known.get(session_id)
+    while session is not None:
+        parent_id = session.header.parent_session
+        session = known.get(parent_id) if parent_id is not None else None
+        if session is None or session.header.session_id in seen:
+            break
+        seen.add(session.header.session_id)
+        path.append(session)
+    return path

@@ -1,0 +1,216 @@
+"""The shape of the file, and how older files become newer ones.
+
+Numbers do the work of composite keys, so that each question is one walk along one B-tree:
+
+* an event's ``id`` is ``log << 32 | seq``: a log is one contiguous stretch of the events table;
+* its ``lane`` is ``log << 22 | type << 2 | surface`` (0 log-only, 1 current, 2 shadowed): the
+  events of one type and surface, in seq order, are one stretch of one index;
+* its ``place`` is ``log << 32 | position``: the current surface is one stretch of another;
+* a row with ``members`` stands for that many stream deltas, the first of which it is;
+* ``citers`` answers "who cites this event" exactly for cited *ranges*: a range is cut into the
+  dyadic blocks that cover it, at most two of each size, and an event lies in one block of each size
+  (a segment tree on disk); ``node`` is ``log << 36 | level << 31 | block``;
+* ``spans`` holds the lowest and highest time of every 256 and every 65,536 seqs of a log, so that a
+  time range finds its stretches of a log without an index on time.
+
+Text that a recorder wrote may hold lone surrogates, which are not UTF-8; such columns are BLOBs of
+UTF-8 with surrogates passed, which sort by code point like the contract's order by id.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Final
+
+from sqlite_utils import Database, Migrations
+
+from sessiongraph.errors import InvalidConfig
+
+APPLICATION_ID: Final = 0x53475048
+"""``SGPH``, in the header of every file of ours."""
+
+FORMAT_VERSION: Final = 1
+
+STAGED, VISIBLE, DOOMED = 0, 1, 2
+"""States of a log: being written, answered from, being removed.
+
+``staged_by`` names whoever is writing rows behind the visible end of a log; NULL when nobody is.
+"""
+
+LANE_SHIFT, TYPE_SHIFT, SEQ_SHIFT, NODE_SHIFT, LEVEL_SHIFT = 22, 2, 32, 36, 31
+
+migrations = Migrations("sessiongraph")
+
+
+@migrations()
+def m001_logs(db: Database) -> None:
+    """Headers and what lists show of a session, with one index for each order and filter."""
+    db.execute("""
+        CREATE TABLE logs (
+            log INTEGER PRIMARY KEY AUTOINCREMENT,
+            state INTEGER NOT NULL,
+            id BLOB NOT NULL,
+            epoch INTEGER NOT NULL,
+            version INTEGER NOT NULL,
+            created_at INTEGER NOT NULL,
+            cwd BLOB,
+            parent BLOB,
+            seed_length INTEGER,
+            origin BLOB,
+            delegation_depth INTEGER NOT NULL,
+            agent_preset BLOB,
+            source_kind TEXT NOT NULL,
+            source_path BLOB,
+            imported_at INTEGER,
+            notes BLOB NOT NULL,
+            extra BLOB NOT NULL,
+            last_seq INTEGER NOT NULL,
+            staged_by INTEGER,
+            title BLOB,
+            title_folded BLOB,
+            title_seq INTEGER NOT NULL DEFAULT -1,
+            prompted_at INTEGER,
+            prompted_seq INTEGER NOT NULL DEFAULT -1,
+            newest INTEGER NOT NULL GENERATED ALWAYS AS (-created_at) VIRTUAL,
+            idle INTEGER NOT NULL GENERATED ALWAYS AS (
+                coalesce(-prompted_at, 0x3fffffffffffffff)
+            ) VIRTUAL
+        ) STRICT
+        """)
+    db.execute("CREATE UNIQUE INDEX logs_by_id ON logs (id) WHERE state = 1")
+    db.execute("CREATE INDEX logs_unsettled ON logs (state) WHERE state <> 1")
+    db.execute("CREATE INDEX logs_by_creation ON logs (newest, id) WHERE state = 1")
+    db.execute("CREATE INDEX logs_by_activity ON logs (idle, newest, id) WHERE state = 1")
+    for column in ("cwd", "parent", "origin", "source_kind"):
+        db.execute(f"CREATE INDEX logs_by_{column} ON logs ({column}, newest, id) WHERE state = 1")
+
+
+@migrations()
+def m002_events(db: Database) -> None:
+    """Events with their placement, and the two derived tables that trace and narrow by time."""
+    db.execute("""
+        CREATE TABLE types (
+            type INTEGER PRIMARY KEY,
+            name BLOB NOT NULL UNIQUE
+        ) STRICT
+        """)
+    db.execute("""
+        CREATE TABLE events (
+            id INTEGER PRIMARY KEY,
+            lane INTEGER NOT NULL,
+            time INTEGER NOT NULL,
+            flags INTEGER NOT NULL,
+            members INTEGER,
+            place INTEGER,
+            replaced_by INTEGER,
+            op_start INTEGER,
+            op_end INTEGER,
+            sources BLOB,
+            payload BLOB NOT NULL,
+            stream BLOB
+        ) STRICT
+        """)
+    db.execute("CREATE INDEX events_by_lane ON events (lane)")
+    db.execute("""
+        CREATE INDEX events_on_surface ON events (place)
+        WHERE place IS NOT NULL AND replaced_by IS NULL
+        """)
+    db.execute("""
+        CREATE INDEX events_removed ON events (replaced_by, place)
+        WHERE replaced_by IS NOT NULL
+        """)
+    db.execute("""
+        CREATE TABLE citers (
+            node INTEGER NOT NULL,
+            citer INTEGER NOT NULL,
+            PRIMARY KEY (node, citer)
+        ) STRICT, WITHOUT ROWID
+        """)
+    db.execute("""
+        CREATE TABLE spans (
+            log INTEGER NOT NULL,
+            level INTEGER NOT NULL,
+            block INTEGER NOT NULL,
+            low INTEGER NOT NULL,
+            high INTEGER NOT NULL,
+            PRIMARY KEY (log, level, block)
+        ) STRICT, WITHOUT ROWID
+        """)
+    db.execute("""
+        CREATE TABLE citations (
+            log INTEGER NOT NULL,
+            seq INTEGER NOT NULL,
+            ordinal INTEGER NOT NULL,
+            target BLOB NOT NULL,
+            label BLOB NOT NULL,
+            captured_through_seq INTEGER,
+            PRIMARY KEY (log, seq, ordinal)
+        ) STRICT, WITHOUT ROWID
+        """)
+    db.execute("CREATE INDEX citations_of_target ON citations (target, log, seq)")
+
+
+@migrations()
+def m003_commits(db: Database) -> None:
+    """The feed of commits, what was deleted, what was read from files, and the totals."""
+    db.execute("""
+        CREATE TABLE commits (
+            position INTEGER PRIMARY KEY AUTOINCREMENT,
+            kind TEXT NOT NULL,
+            id BLOB NOT NULL,
+            epoch INTEGER NOT NULL,
+            first_seq INTEGER NOT NULL,
+            last_seq INTEGER NOT NULL
+        ) STRICT
+        """)
+    db.execute("CREATE TABLE tombstones (id BLOB PRIMARY KEY) STRICT, WITHOUT ROWID")
+    db.execute("""
+        CREATE TABLE recordings (
+            path BLOB PRIMARY KEY,
+            id BLOB NOT NULL,
+            size INTEGER NOT NULL,
+            modified_ns INTEGER NOT NULL,
+            offset INTEGER NOT NULL,
+            line INTEGER NOT NULL,
+            next_seq INTEGER NOT NULL,
+            fingerprint TEXT NOT NULL
+        ) STRICT, WITHOUT ROWID
+        """)
+    db.execute("""
+        CREATE TABLE totals (
+            one INTEGER PRIMARY KEY CHECK (one = 1),
+            sessions INTEGER NOT NULL,
+            events INTEGER NOT NULL
+        ) STRICT
+        """)
+    db.execute("INSERT INTO totals VALUES (1, 0, 0)")
+
+
+def recognise(connection: sqlite3.Connection, path: str) -> bool:
+    """Whether the file is ours; False for an empty one that may become ours.
+
+    Raises:
+        InvalidConfig: the file belongs to another program, or to a newer version of this one.
+    """
+    (application_id,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if application_id == APPLICATION_ID:
+        if version > FORMAT_VERSION:
+            raise InvalidConfig(
+                f"{path} was written by a newer version (format {version}, this one reads "
+                f"{FORMAT_VERSION}): update SessionGraph, or choose another --data-dir"
+            )
+        return True
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    if application_id or version or tables:
+        raise InvalidConfig(
+            f"{path} is a database of another program and was left alone: choose another --data-dir"
+        )
+    return False
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Bring the file to the newest shape; each step in one transaction with its record."""
+    migrations.apply(Database(connection, execute_plugins=False))
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version = {FORMAT_VERSION}")

@@ -1,0 +1,143 @@
+"""Lists of sessions: every filter and both orders by keyset, without a sort or an offset.
+
+The order of a list is one index. Where a filter names values of an indexed column, the list is the
+merge of that column's own lists, one for each value, each already in order; the most selective such
+filter leads and the others are checked on its rows.
+"""
+
+from __future__ import annotations
+
+import heapq
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from providers.sqlite.codec import to_octets
+from providers.sqlite.headers import COLUMNS, session_of
+from sessiongraph.filters import Range, SessionSelection
+from sessiongraph.ports import SessionKey, SessionOrder, StoredSession
+
+_NEVER_PROMPTED: Final = 0x3FFFFFFFFFFFFFFF
+_MERGED_AT_MOST: Final = 64
+"""Values of a leading filter up to which its lists are merged; beyond, the order's index leads."""
+
+_KEYS: Final = {
+    SessionOrder.CREATED: ("newest", "id"),
+    SessionOrder.ACTIVE: ("idle", "newest", "id"),
+}
+
+
+def list_sessions(
+    connection: sqlite3.Connection,
+    selection: SessionSelection,
+    order: SessionOrder,
+    *,
+    limit: int,
+    after: SessionKey | None,
+    before: SessionKey | None,
+) -> list[StoredSession]:
+    """The next ``limit`` sessions after a key, or the last ``limit`` before one, in order."""
+    if selection.impossible:
+        return []
+    columns = _KEYS[order]
+    backwards = before is not None
+    clauses, values = _conditions(selection)
+    for key, sign in ((after, ">"), (before, "<")):
+        if key is not None:
+            marks = ", ".join("?" * len(columns))
+            clauses.append(f"({', '.join(columns)}) {sign} ({marks})")
+            values.extend(_key_values(key, order))
+    direction = "DESC" if backwards else "ASC"
+    ordering = ", ".join(f"{column} {direction}" for column in columns)
+    lists = []
+    for lead, lead_values in _leads(selection, order):
+        where = " AND ".join(["state = 1", *lead, *clauses])
+        sql = f"SELECT {COLUMNS} FROM logs WHERE {where} ORDER BY {ordering} LIMIT ?"
+        lists.append(connection.execute(sql, [*lead_values, *values, limit]).fetchall())
+    merged = _merge(lists, order, limit, backwards=backwards)
+    return merged[::-1] if backwards else merged
+
+
+def _merge(
+    lists: Sequence[list[tuple[Any, ...]]], order: SessionOrder, limit: int, *, backwards: bool
+) -> list[StoredSession]:
+    sessions = [[session_of(row) for row in rows] for rows in lists]
+    if len(sessions) == 1:
+        return sessions[0]
+    merged = heapq.merge(
+        *sessions,
+        key=lambda session: tuple(_key_values(session.key(), order)),
+        reverse=backwards,
+    )
+    return [session for session, _ in zip(merged, range(limit), strict=False)]
+
+
+def _leads(
+    selection: SessionSelection, order: SessionOrder
+) -> Iterable[tuple[list[str], list[Any]]]:
+    """The lists to merge: one for each value of the leading filter, else the order's own index."""
+    candidates: tuple[tuple[str, frozenset[Any] | None], ...] = (
+        ("parent", selection.parents),
+        ("cwd", selection.cwds),
+        ("origin", selection.origins),
+        ("source_kind", selection.sources),
+    )
+    if selection.ids is None and order is SessionOrder.CREATED:
+        for column, wanted in candidates:
+            if wanted is not None and len(wanted) <= _MERGED_AT_MOST:
+                ordered = sorted(wanted, key=lambda value: (value is not None, value))
+                return [([f"{column} IS ?"], [_octets(column, value)]) for value in ordered]
+    return [([], [])]
+
+
+def _conditions(selection: SessionSelection) -> tuple[list[str], list[Any]]:
+    clauses: list[str] = []
+    values: list[Any] = []
+    if selection.ids is not None:
+        clauses.append(f"id IN ({', '.join('?' * len(selection.ids))})")
+        values.extend(to_octets(session_id) for session_id in selection.ids)
+    _add_range(clauses, values, selection.created_at)
+    for column, wanted in (
+        ("cwd", selection.cwds),
+        ("parent", selection.parents),
+        ("origin", selection.origins),
+        ("source_kind", selection.sources),
+    ):
+        if wanted is not None:
+            named = [_octets(column, value) for value in wanted if value is not None]
+            parts = [f"{column} IN ({', '.join('?' * len(named))})"] if named else []
+            if None in wanted:
+                parts.append(f"{column} IS NULL")
+            clauses.append(f"({' OR '.join(parts)})")
+            values.extend(named)
+    for title in selection.titles:
+        clauses.append("instr(title_folded, ?) > 0")
+        values.append(to_octets(fold_title(title)))
+    return clauses, values
+
+
+def _add_range(clauses: list[str], values: list[Any], created_at: Range) -> None:
+    if created_at.high is not None:
+        clauses.append("newest >= ?")
+        values.append(-created_at.high)
+    if created_at.low is not None:
+        clauses.append("newest <= ?")
+        values.append(-created_at.low)
+
+
+def _key_values(key: SessionKey, order: SessionOrder) -> list[Any]:
+    created = [-key.created_at, to_octets(key.session_id)]
+    if order is SessionOrder.CREATED:
+        return created
+    return [_NEVER_PROMPTED if key.prompted_at is None else -key.prompted_at, *created]
+
+
+def _octets(column: str, value: Any) -> Any:
+    if value is None or column == "source_kind":
+        return value
+    return to_octets(value)
+
+
+def fold_title(title: str) -> str:
+    """A title as it is compared: case folded, white space runs as one space."""
+    return " ".join(title.split()).casefold()

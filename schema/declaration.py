@@ -1,0 +1,61 @@
+"""How types are declared: the docstring of a class is the description that clients are served.
+
+Fields that carry no resolver cost the executor least, so whatever is shown in long lists is a plain
+attribute of its domain object.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import strawberry
+
+from resolvers.context import RequestContext
+
+Info = strawberry.Info[RequestContext, None]
+"""What a field with a resolver is told about the operation that it is part of."""
+
+C = TypeVar("C", bound=type)
+F = TypeVar("F", bound=Callable[..., object])
+
+
+def object_type(cls: C) -> C:
+    """Declare an object type."""
+    return strawberry.type(cls, description=_description(cls))
+
+
+def interface(cls: C) -> C:
+    """Declare an interface; its ``resolve_type`` names the type of each object."""
+    return strawberry.interface(cls, description=_description(cls))
+
+
+def input_type(cls: C) -> C:
+    """Declare an input object."""
+    return strawberry.input(cls, description=_description(cls))
+
+
+def one_of(cls: C) -> C:
+    """Declare an input object of which a caller gives exactly one member."""
+    return strawberry.input(cls, one_of=True, description=_description(cls))
+
+
+def field(served: Any, description: str) -> Callable[[F], F]:
+    """A field whose value a method fetches; ``served`` is the GraphQL type of what it returns."""
+
+    def declare(method: F) -> F:
+        return strawberry.field(  # type: ignore[return-value]
+            resolver=method, graphql_type=served, description=description
+        )
+
+    return declare
+
+
+def resolved(resolver: Callable[..., object], description: str | None = None) -> Any:
+    """A field whose value a resolver computes from the object alone, without reading anything."""
+    return strawberry.field(resolver=resolver, description=description)
+
+
+def _description(cls: type) -> str:
+    return inspect.cleandoc(cls.__doc__ or "")

@@ -1,0 +1,33 @@
+"""One operation is one observation: what the server offers becomes the context of an operation."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from strawberry.extensions import SchemaExtension
+from strawberry.types.graphql import OperationType
+
+from resolvers.context import RequestContext
+
+
+class OneObservation(SchemaExtension):
+    """Gives each operation a context of its own, and ends it with the operation, also on errors.
+
+    The context value that an operation is executed with is the server's ``Services``. Operations
+    that share a connection or a batch share nothing else.
+    """
+
+    async def on_operation(self) -> AsyncIterator[None]:
+        """Run around parsing, validation and execution."""
+        context = RequestContext(self.execution_context.context)
+        self.execution_context.context = context
+        try:
+            yield
+        finally:
+            await context.aclose()
+
+    async def on_execute(self) -> AsyncIterator[None]:
+        """Give the observation back once the result is there, however slowly a client takes it."""
+        yield
+        if self.execution_context.operation_type is not OperationType.SUBSCRIPTION:
+            await self.execution_context.context.aclose()

@@ -1,0 +1,472 @@
+"""The log store as anybody would write it who had no disk and no hurry: the model of the others.
+
+Everything is kept in plain tuples that never change; a commit builds a new tuple, so an observation
+is nothing but a copy of the dictionary of logs. Every question is answered by brute force over the
+whole log. Placement is folded here by a list of seqs and ``list.index``, without a look at
+``sessiongraph.surface``; what a store is told of transitions is ignored on purpose.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Collection, Coroutine, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, TypeVar
+
+from sessiongraph.errors import LogConflict
+from sessiongraph.event import (
+    Entry,
+    EventSurface,
+    PlacedEvent,
+    Placement,
+    Seq,
+    SessionEvent,
+    events_of,
+)
+from sessiongraph.filters import Availability, EventSelection, Range, SessionSelection
+from sessiongraph.header import EpochMillis, SessionHeader
+from sessiongraph.payloads import Shape, is_human_prompt, shape_of
+from sessiongraph.ports import (
+    ChildLink,
+    CorpusCounts,
+    PlacedEntry,
+    Position,
+    RecordingState,
+    SessionKey,
+    SessionOrder,
+    StoredSession,
+    WindowRequest,
+)
+from sessiongraph.surface import SurfaceNode
+
+T = TypeVar("T")
+
+_ENTRIES_PAGE = 50
+
+
+@dataclass
+class PlainFold:
+    """What a log's events do to the surface, told as lists and dictionaries.
+
+    order: the current nodes in model order.
+    positions: of every node that ever stood on the surface.
+    replacer: for each shadowed node the event that removed it.
+    removed: for each replacement the nodes that it removed, in model order.
+    """
+
+    order: list[Seq] = field(default_factory=list)
+    positions: dict[Seq, int] = field(default_factory=dict)
+    replacer: dict[Seq, Seq] = field(default_factory=dict)
+    removed: dict[Seq, list[Seq]] = field(default_factory=dict)
+
+    def placement(self, seq: Seq) -> Placement:
+        return Placement(self.positions.get(seq), self.replacer.get(seq))
+
+    def surface_of(self, seq: Seq) -> EventSurface:
+        if seq in self.order:
+            return EventSurface.CURRENT
+        return EventSurface.SHADOWED if seq in self.replacer else EventSurface.LOG_ONLY
+
+
+def plain_fold(events: Iterable[SessionEvent]) -> PlainFold:
+    """The surface of a valid log from scratch."""
+    fold = PlainFold()
+    for event in events:
+        op = event.surface_op
+        if op is None:
+            continue
+        if op.start is None or op.end is None:
+            fold.order.append(event.seq)
+            fold.positions[event.seq] = event.seq
+            continue
+        first, last = fold.order.index(op.start), fold.order.index(op.end)
+        gone = fold.order[first : last + 1]
+        fold.order[first : last + 1] = [event.seq]
+        fold.removed[event.seq] = gone
+        fold.positions[event.seq] = fold.positions[gone[0]]
+        for seq in gone:
+            fold.replacer[seq] = event.seq
+    return fold
+
+
+@dataclass(frozen=True)
+class PlainLog:
+    """One log at one moment; never changed."""
+
+    handle: int
+    epoch: int
+    header: SessionHeader
+    entries: tuple[Entry, ...] = ()
+
+    @cached_property
+    def events(self) -> list[SessionEvent]:
+        return [event for entry in self.entries for event in events_of(entry)]
+
+    @cached_property
+    def fold(self) -> PlainFold:
+        return plain_fold(self.events)
+
+    @property
+    def last_seq(self) -> Seq:
+        return len(self.events) - 1
+
+    @cached_property
+    def title(self) -> str | None:
+        titles: list[str] = [
+            event.data["title"]
+            for event in self.events
+            if event.type == "session/title" and shape_of(event.type, event.data) is Shape.TITLE
+        ]
+        return titles[-1] if titles else None
+
+    @cached_property
+    def prompted_at(self) -> EpochMillis | None:
+        prompts = [
+            event.time
+            for event in self.events
+            if event.type == "user/message"
+            and shape_of(event.type, event.data) is Shape.USER_MESSAGE
+            and is_human_prompt(event.data)
+        ]
+        return prompts[-1] if prompts else None
+
+    @cached_property
+    def stored(self) -> StoredSession:
+        return StoredSession(
+            self.handle, self.epoch, self.header, self.last_seq, self.title, self.prompted_at
+        )
+
+    def placed(self, event: SessionEvent) -> PlacedEvent:
+        return PlacedEvent(self.header.session_id, event, self.fold.placement(event.seq))
+
+
+class PlainReader:
+    """One observation: what the dictionary of logs was when it was made."""
+
+    def __init__(
+        self,
+        position: Position,
+        logs: dict[str, PlainLog],
+        recordings: dict[str, RecordingState],
+        tombstones: set[str],
+    ) -> None:
+        self._position = position
+        self._logs = logs
+        self._recordings = recordings
+        self._tombstones = tombstones
+
+    @property
+    def position(self) -> Position:
+        return self._position
+
+    async def counts(self) -> CorpusCounts:
+        return CorpusCounts(len(self._logs), sum(len(log.events) for log in self._logs.values()))
+
+    async def find(self, ids: Collection[str]) -> dict[str, StoredSession]:
+        return {each: self._logs[each].stored for each in ids if each in self._logs}
+
+    async def sessions(
+        self,
+        selection: SessionSelection,
+        order: SessionOrder,
+        *,
+        limit: int,
+        after: SessionKey | None = None,
+        before: SessionKey | None = None,
+    ) -> list[StoredSession]:
+        rows = [log.stored for log in self._logs.values() if admits_session(selection, log.stored)]
+        rows.sort(key=lambda row: session_sort_key(order, row.key()))
+        if after is not None:
+            low = session_sort_key(order, after)
+            rows = [row for row in rows if session_sort_key(order, row.key()) > low]
+        if before is not None:
+            high = session_sort_key(order, before)
+            rows = [row for row in rows if session_sort_key(order, row.key()) < high]
+        return take(rows, limit, from_end=before is not None)
+
+    async def ancestors(self, ids: Collection[str]) -> dict[str, list[StoredSession]]:
+        return {each: self._ancestors_of(each) for each in ids if each in self._logs}
+
+    def _ancestors_of(self, session_id: str) -> list[StoredSession]:
+        path: list[StoredSession] = []
+        seen = {session_id}
+        parent = self._logs[session_id].header.parent_session
+        while parent is not None and parent in self._logs and parent not in seen:
+            seen.add(parent)
+            path.append(self._logs[parent].stored)
+            parent = self._logs[parent].header.parent_session
+        return path
+
+    async def descendants(self, session_id: str) -> list[ChildLink]:
+        children: dict[str, list[ChildLink]] = {}
+        for log in self._logs.values():
+            header = log.header
+            if header.parent_session is not None:
+                link = ChildLink(header.session_id, header.parent_session, header.created_at)
+                children.setdefault(header.parent_session, []).append(link)
+        found: list[ChildLink] = []
+        seen = {session_id}
+        pending = [session_id]
+        while pending:
+            for link in children.get(pending.pop(), ()):
+                if link.session_id not in seen:
+                    seen.add(link.session_id)
+                    found.append(link)
+                    pending.append(link.session_id)
+        return found
+
+    async def events(
+        self, session: StoredSession, selection: EventSelection, window: WindowRequest
+    ) -> list[PlacedEvent]:
+        log = self._log(session)
+        placed = [log.placed(event) for event in log.events if admits_event(selection, log, event)]
+        return cut_window(placed, [each.seq for each in placed], window)
+
+    async def surface(self, session: StoredSession, window: WindowRequest) -> list[PlacedEvent]:
+        log = self._log(session)
+        placed = [log.placed(log.events[seq]) for seq in log.fold.order]
+        return cut_window(placed, [log.fold.positions[each.seq] for each in placed], window)
+
+    async def at(self, session: StoredSession, seqs: Collection[Seq]) -> dict[Seq, PlacedEvent]:
+        log, wanted = self._log(session), set(seqs)
+        return {event.seq: log.placed(event) for event in log.events if event.seq in wanted}
+
+    async def payloads(self, session: StoredSession, seqs: Collection[Seq]) -> dict[Seq, bytes]:
+        log, wanted = self._log(session), set(seqs)
+        return {event.seq: event.payload for event in log.events if event.seq in wanted}
+
+    async def replaced_by(self, session: StoredSession, seq: Seq) -> list[Seq]:
+        return list(self._log(session).fold.removed.get(seq, ()))
+
+    async def replacement_chain(self, session: StoredSession, seq: Seq) -> list[Seq]:
+        replacer = self._log(session).fold.replacer
+        chain: list[Seq] = []
+        while seq in replacer:
+            seq = replacer[seq]
+            chain.append(seq)
+        return chain
+
+    async def citers(self, session: StoredSession, seq: Seq) -> list[Seq]:
+        events = self._log(session).events
+        return [event.seq for event in events if seq in (event.source_event_seqs or ())]
+
+    async def surface_nodes(self, session: StoredSession) -> list[SurfaceNode]:
+        log = self._log(session)
+        return [
+            SurfaceNode(log.fold.positions[seq], seq, log.events[seq].type)
+            for seq in log.fold.order
+        ]
+
+    async def entries(
+        self, session: StoredSession, first: Seq = 0, last: Seq | None = None
+    ) -> AsyncIterator[list[Entry]]:
+        entries = [
+            entry
+            for entry in self._log(session).entries
+            if entry.last_seq >= first and (last is None or entry.seq <= last)
+        ]
+        for start in range(0, len(entries), _ENTRIES_PAGE):
+            yield entries[start : start + _ENTRIES_PAGE]
+
+    async def recording(self, path: str) -> RecordingState | None:
+        return self._recordings.get(path)
+
+    async def tombstones(self, ids: Collection[str]) -> set[str]:
+        return self._tombstones & set(ids)
+
+    def _log(self, session: StoredSession) -> PlainLog:
+        (log,) = (each for each in self._logs.values() if each.handle == session.log)
+        return log
+
+
+class PlainLogStore:
+    """Canonical logs in memory.
+
+    Epochs and handles come from one counter that never repeats; a position is one commit.
+    """
+
+    def __init__(self) -> None:
+        self._position: Position = 0
+        self._last_number = 0
+        self._logs: dict[str, PlainLog] = {}
+        self._recordings: dict[str, RecordingState] = {}
+        self._tombstones: set[str] = set()
+
+    @asynccontextmanager
+    async def observe(self) -> AsyncIterator[PlainReader]:
+        yield PlainReader(
+            self._position, dict(self._logs), dict(self._recordings), set(self._tombstones)
+        )
+
+    async def create(self, header: SessionHeader) -> Position:
+        if header.session_id in self._logs:
+            raise LogConflict(f"the id {header.session_id!r} is taken")
+        self._put_new(header, ())
+        return self._commit()
+
+    async def append(self, session_id: str, epoch: int, entries: Sequence[PlacedEntry]) -> Position:
+        log = self._logs.get(session_id)
+        if log is None or log.epoch != epoch:
+            raise LogConflict(f"{session_id!r} has no log of epoch {epoch}")
+        if entries and entries[0].entry.seq != log.last_seq + 1:
+            raise LogConflict(f"{session_id!r} is at {log.last_seq}, not before {entries[0]}")
+        added = tuple(placed.entry for placed in entries)
+        self._logs[session_id] = replace(log, entries=log.entries + added)
+        return self._commit()
+
+    async def stage(self, header: SessionHeader) -> PlainStagedLog:
+        return PlainStagedLog(self, None)
+
+    async def stage_growth(self, session: StoredSession) -> PlainStagedLog:
+        return PlainStagedLog(self, session)
+
+    async def remember_recording(self, recording: RecordingState) -> None:
+        self._recordings[recording.path] = recording
+
+    async def delete(self, session_id: str) -> bool:
+        if self._logs.pop(session_id, None) is None:
+            return False
+        self._tombstones.add(session_id)
+        self._commit()
+        return True
+
+    async def close(self) -> None:
+        """Nothing is queued and no file is open."""
+
+    def entries_of(self, base: StoredSession) -> tuple[Entry, ...]:
+        """What the log holds that a growth was staged for."""
+        return self._logs[base.header.session_id].entries
+
+    def publish(
+        self,
+        base: StoredSession | None,
+        header: SessionHeader,
+        entries: tuple[Entry, ...],
+        recording: RecordingState | None,
+    ) -> Position:
+        """Make staged entries visible: as a whole log, or behind ``base``."""
+        if base is None:
+            self._put_new(header, entries)
+        else:
+            log = self._logs.get(base.header.session_id)
+            if log is None or (log.epoch, log.last_seq) != (base.epoch, base.last_seq):
+                raise LogConflict(f"{base.header.session_id!r} has changed meanwhile")
+            self._logs[base.header.session_id] = replace(
+                log, header=header, entries=log.entries + entries
+            )
+        if recording is not None:
+            self._recordings[recording.path] = recording
+        return self._commit()
+
+    def _put_new(self, header: SessionHeader, entries: tuple[Entry, ...]) -> None:
+        self._logs[header.session_id] = PlainLog(
+            self._next_number(), self._next_number(), header, entries
+        )
+        self._tombstones.discard(header.session_id)
+
+    def _next_number(self) -> int:
+        self._last_number += 1
+        return self._last_number
+
+    def _commit(self) -> Position:
+        self._position += 1
+        return self._position
+
+
+class PlainStagedLog:
+    """Entries that nobody sees until they are published."""
+
+    def __init__(self, store: PlainLogStore, base: StoredSession | None) -> None:
+        self._store = store
+        self._base = base
+        self._entries: list[Entry] = []
+
+    async def append(self, entries: Sequence[PlacedEntry]) -> None:
+        self._entries.extend(placed.entry for placed in entries)
+
+    async def payload(self, seq: Seq) -> bytes:
+        held = () if self._base is None else self._store.entries_of(self._base)
+        events = [event for entry in (*held, *self._entries) for event in events_of(entry)]
+        return events[seq].payload
+
+    async def publish(
+        self, header: SessionHeader, recording: RecordingState | None = None
+    ) -> Position:
+        return self._store.publish(self._base, header, tuple(self._entries), recording)
+
+    async def abandon(self) -> None:
+        self._entries.clear()
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """Run one coroutine to its end on a loop of its own."""
+    return asyncio.run(work)
+
+
+def take(rows: list[T], limit: int, *, from_end: bool) -> list[T]:
+    """The first or the last ``limit`` rows, in the order they have."""
+    return rows[max(0, len(rows) - limit) :] if from_end else rows[:limit]
+
+
+def cut_window(rows: list[T], keys: list[int], window: WindowRequest) -> list[T]:
+    """The rows whose keys lie strictly between the bounds, as many as asked, from the asked end."""
+    inside = [
+        row
+        for row, key in zip(rows, keys, strict=True)
+        if (window.after is None or key > window.after)
+        and (window.before is None or key < window.before)
+    ]
+    return take(inside, window.limit, from_end=window.newest)
+
+
+def session_sort_key(order: SessionOrder, key: SessionKey) -> tuple[float, int, str]:
+    """Ascending by this is the order; sessions without a prompt come last when ACTIVE."""
+    prompted = 0.0
+    if order is SessionOrder.ACTIVE:
+        prompted = float("inf") if key.prompted_at is None else -key.prompted_at
+    return (prompted, -key.created_at, key.session_id)
+
+
+def in_range(bounds: Range, value: int) -> bool:
+    """Whether a value lies between two ends, both included."""
+    if bounds.low is not None and value < bounds.low:
+        return False
+    return bounds.high is None or value <= bounds.high
+
+
+def contains_words(text: str, part: str) -> bool:
+    """Whether ``part`` stands in ``text`` literally, in any case, with any white space between."""
+    words = [re.escape(word) for word in part.split()]
+    return re.search(r"\s+".join(words), text, re.IGNORECASE) is not None
+
+
+def admits_session(selection: SessionSelection, session: StoredSession) -> bool:
+    """Whether a stored session passes every filter; what is stored is persisted."""
+    header = session.header
+    sets: list[tuple[frozenset[str | None] | frozenset[str] | None, str | None]] = [
+        (selection.ids, header.session_id),
+        (selection.cwds, header.cwd),
+        (selection.parents, header.parent_session),
+        (selection.origins, header.origin),
+        (selection.sources, header.source.kind),
+        (selection.availability, Availability.PERSISTED),
+    ]
+    if any(admitted is not None and value not in admitted for admitted, value in sets):
+        return False
+    if not in_range(selection.created_at, header.created_at):
+        return False
+    title = session.title
+    return all(title is not None and contains_words(title, part) for part in selection.titles)
+
+
+def admits_event(selection: EventSelection, log: PlainLog, event: SessionEvent) -> bool:
+    """Whether an event passes every filter but those on text, which a store does not look at."""
+    return (
+        in_range(selection.seqs, event.seq)
+        and in_range(selection.times, event.time)
+        and (selection.types is None or event.type in selection.types)
+        and (selection.surfaces is None or log.fold.surface_of(event.seq) in selection.surfaces)
+    )
