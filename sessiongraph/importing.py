@@ -29,6 +29,7 @@ from sessiongraph.errors import SessionGraphError
 from sessiongraph.event import Seq
 from sessiongraph.header import EpochMillis, SessionHeader, SourceKind
 from sessiongraph.ports import (
+    UNFINISHED_LINE,
     LogStore,
     RecordedEntry,
     RecordedLog,
@@ -344,5 +345,6 @@ def _close(entries: Iterator[RecordedEntry]) -> None:
 
 
 def _grown_header(header: SessionHeader, log: RecordedLog) -> SessionHeader:
-    notes = dict.fromkeys((*header.source.notes, *log.header.source.notes))
+    earlier = (note for note in header.source.notes if note != UNFINISHED_LINE)
+    notes = dict.fromkeys((*earlier, *log.header.source.notes))
     return replace(header, source=replace(header.source, notes=tuple(notes)))

@@ -22,7 +22,6 @@ import msgspec
 MAX_SAFE_INTEGER: Final = 2**53 - 1
 """The largest integer that every JSON reader keeps exact."""
 
-_SUSPECT = re.compile(rb"\\u[dD][89a-fA-F]|[0-9]{16}|-0(?![0-9])|NaN|Infinity")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -62,7 +61,7 @@ def decode(text: bytes) -> Any:
     """
     try:
         return msgspec.json.decode(text)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return decode_exactly(text)
 
 
@@ -82,14 +81,6 @@ def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
-def looks_suspect(text: bytes) -> bool:
-    """Whether a JSON text *may* hold something that is not lossless; False is certain.
-
-    Duplicate keys are not looked for here: they need a full parse, see :func:`losses_in_text`.
-    """
-    return _SUSPECT.search(text) is not None
-
-
 def losses_in_text(text: bytes) -> tuple[str, ...]:
     """Every kind of loss in a JSON text, as short phrases in a fixed order; empty when lossless.
 
@@ -98,13 +89,17 @@ def losses_in_text(text: bytes) -> tuple[str, ...]:
     """
     duplicates: list[str] = []
 
+    def read_integer(digits: str) -> int | float:
+        # An int has no negative zero; a float of it keeps the sign for the check below.
+        return -0.0 if digits == "-0" else int(digits)
+
     def collect(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         keys = dict(pairs)
         if len(keys) != len(pairs):
             duplicates.append("duplicate keys")
         return keys
 
-    value = json.loads(text.decode("utf-8"), object_pairs_hook=collect)
+    value = json.loads(text.decode("utf-8"), object_pairs_hook=collect, parse_int=read_integer)
     found = {phrase for _, phrase in _losses(value, "")}
     return tuple(sorted(found | set(duplicates)))
 

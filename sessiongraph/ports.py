@@ -16,7 +16,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 from sessiongraph.event import Entry, PlacedEvent, Seq
 from sessiongraph.filters import EventSelection, SessionSelection
@@ -296,6 +296,10 @@ class RecordedEntry:
 
     entry: Entry
     line: int
+
+
+UNFINISHED_LINE: Final = "The last line was not finished when the file was read."
+"""The note of a torn tail; it goes when the file has grown."""
 
 
 class RecordedLog(Protocol):

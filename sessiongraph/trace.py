@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sessiongraph.event import PlacedEvent, Seq
+from sessiongraph.event import EventSurface, PlacedEvent, Seq
+from sessiongraph.header import EpochMillis
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,3 +51,23 @@ class EventDocument:
 
     placed: PlacedEvent
     text: str
+
+    @property
+    def session_id(self) -> str:
+        return self.placed.session_id
+
+    @property
+    def seq(self) -> Seq:
+        return self.placed.seq
+
+    @property
+    def type(self) -> str:
+        return self.placed.type
+
+    @property
+    def time(self) -> EpochMillis:
+        return self.placed.time
+
+    @property
+    def surface(self) -> EventSurface:
+        return self.placed.surface

@@ -36,6 +36,7 @@ from sessiongraph import lossless
 from sessiongraph.event import Entry
 from sessiongraph.header import SessionHeader, SessionSource, SourceKind
 from sessiongraph.ports import (
+    UNFINISHED_LINE,
     RecordedEntry,
     RecordedLog,
     RecordingReader,
@@ -197,7 +198,7 @@ class DshLog(RecordedLog):
                 else:
                     end = lines.end
                     if lines.unfinished:
-                        self._notes.say("The last line was not finished when the file was read.")
+                        self._notes.say(UNFINISHED_LINE)
             except DamagedFrame as damage:
                 raise RecordingRefused(self._path, self._line + 1, str(damage)) from damage
             self._state = replace(

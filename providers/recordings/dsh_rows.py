@@ -297,7 +297,7 @@ class DshRows:
 def _may_hold_odd_numbers(payload: bytes) -> bool:
     """Whether a full look for numbers that are not lossless is worth it; False is certain.
 
-    One expression for both kinds (``lossless.looks_suspect``) would cost more than all the rest of
+    One expression for both kinds would cost more than all the rest of
     reading a row: it tries every byte. Here the first search has a fixed beginning, and the second
     is one for a fixed text, after all digits were made the same.
     """

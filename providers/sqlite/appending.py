@@ -57,22 +57,24 @@ class Batch:
     title: tuple[Seq, str] | None = None
     prompt: tuple[Seq, int] | None = None
 
-    def write(self, connection: sqlite3.Connection, *, shadow: bool = True) -> None:
-        """Execute all but the update of the log's own row.
-
-        shadow: False leaves older rows as they are, for the caller to shadow when it publishes.
-        """
+    def write(self, connection: sqlite3.Connection) -> None:
+        """Execute all but the update of the log's own row."""
         connection.executemany(_INSERT_EVENT, self.rows)
-        if shadow and self.shadowed:
-            connection.executemany(_SHADOW, self.shadowed)
-        if self.citers:
-            connection.executemany(_INSERT_CITER, self.citers)
-        if self.citations:
-            connection.executemany(_INSERT_CITATION, self.citations)
-        connection.executemany(
-            _WIDEN_SPAN,
-            [(self.log, *where, low, high) for where, (low, high) in self.spans.items()],
-        )
+        write_derived(connection, self)
+
+
+def write_derived(connection: sqlite3.Connection, batch: Batch) -> None:
+    """What follows from the events of a batch, without the events."""
+    if batch.shadowed:
+        shadow(connection, batch.shadowed)
+    if batch.citers:
+        connection.executemany(_INSERT_CITER, batch.citers)
+    if batch.citations:
+        connection.executemany(_INSERT_CITATION, batch.citations)
+    connection.executemany(
+        _WIDEN_SPAN,
+        [(batch.log, *where, low, high) for where, (low, high) in batch.spans.items()],
+    )
 
 
 def shadow(connection: sqlite3.Connection, shadowed: Sequence[tuple[int, int]]) -> None:

@@ -13,6 +13,7 @@ import sqlite3
 import threading
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -21,9 +22,11 @@ from providers.sqlite.appending import Batch, prepare
 from providers.sqlite.codec import to_octets
 from providers.sqlite.log_reader import SqliteLogReader
 from providers.sqlite.migrations import DOOMED, VISIBLE, migrate, recognise
+from providers.sqlite.rebuilding import rebuild_log, recount
 from providers.sqlite.staging import SqliteStagedLog, begin_growth, begin_log, take_end
 from providers.sqlite.sweeping import sweep_growth, sweep_log, unsettled
 from providers.sqlite.types import TypeNames
+from providers.sqlite.verification import Fault, Progress, verify
 from providers.sqlite.writer import Writer
 from sessiongraph.errors import InvalidConfig, LogConflict, PersistenceFailed
 from sessiongraph.event import CHUNK_TYPE
@@ -205,6 +208,47 @@ class SqliteLogStore:
         if log is not None:
             sweep_log(self._write(), log)
         return log is not None
+
+    async def check(self, on_progress: Progress | None = None) -> list[Fault]:
+        """Verify everything against a fold from scratch, in a worker thread.
+
+        Raises:
+            PersistenceFailed: the file cannot be read.
+        """
+
+        def read() -> list[Fault]:
+            connection = self._borrow()
+            try:
+                connection.execute("BEGIN")
+                return list(verify(connection, self._types, on_progress))
+            except sqlite3.Error as error:
+                raise PersistenceFailed(f"the store could not be read: {error}") from error
+            finally:
+                connection.close()
+
+        return await asyncio.to_thread(read)
+
+    async def repair(self, faults: Sequence[Fault]) -> None:
+        """Rebuild what is derived, for every log with a fault and for the totals.
+
+        A log that is damaged itself is left as it is.
+
+        Raises:
+            PersistenceFailed: the disk refused.
+        """
+        damaged = {fault.session_id for fault in faults if not fault.repairable}
+        repairable = dict.fromkeys(
+            fault.session_id for fault in faults if fault.session_id is not None
+        )
+        for session_id in repairable:
+            if session_id not in damaged:
+                await asyncio.wrap_future(self._write().submit(partial(self._rebuild, session_id)))
+        await asyncio.wrap_future(self._write().submit(recount))
+
+    def _rebuild(self, session_id: str, connection: sqlite3.Connection) -> None:
+        row = _visible(connection, to_octets(session_id))
+        if row is not None:
+            rebuild_log(connection, self._types, row[0], row[2])
 
     async def close(self) -> None:
         """Commit what is queued and release the file."""

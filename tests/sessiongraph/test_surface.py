@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -336,7 +337,7 @@ def replacement(length: int, seq: Seq) -> SessionEvent:
 
 def test_an_append_costs_the_same_on_a_surface_of_any_length() -> None:
     short, long = appended(10), appended(10_000)
-    costs = [lines_run(lambda s=each: s.advance(message(s.next_seq))) for each in (short, long)]
+    costs = [lines_run(partial(each.advance, message(each.next_seq))) for each in (short, long)]
     assert costs[0] == costs[1]
 
 
@@ -345,7 +346,7 @@ def test_replacing_one_node_costs_the_same_on_a_surface_of_any_length() -> None:
     for length in (10, 10_000):
         surface = appended(length)
         entry = message(length, replaces=(5, 5), sources=[5])
-        costs.append(lines_run(lambda s=surface, e=entry: s.advance(e)))
+        costs.append(lines_run(partial(surface.advance, entry)))
     assert costs[0] == costs[1]
 
 
@@ -353,7 +354,7 @@ def test_replacing_ten_thousand_nodes_costs_at_most_in_proportion() -> None:
     costs = {}
     for length in (1_000, 10_000):
         surface, entry = appended(length), replacement(length, length)
-        costs[length] = lines_run(lambda s=surface, e=entry: s.advance(e))
+        costs[length] = lines_run(partial(surface.advance, entry))
     assert costs[10_000] <= 10 * costs[1_000]
 
 

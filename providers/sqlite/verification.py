@@ -1,0 +1,239 @@
+"""Is everything in the store as a fold from scratch says it must be?
+
+Each log is read once from front to back, as it is stored and with nothing trusted: seqs without a
+gap, payloads that decode, the rules of the surface; and beside them everything that is derived,
+row by row, against what the same transitions say: placement, lanes, cited blocks, time spans,
+citations, the latest title and prompt, the totals. Memory does not grow with a log, only with its
+surface.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from providers.sqlite import headers
+from providers.sqlite.appending import SPAN_SEQS, covering_blocks, prepare
+from providers.sqlite.codec import (
+    ROW_COLUMNS,
+    STREAM_APART,
+    EventRow,
+    ascending_runs,
+    event_of,
+    run_of,
+)
+from providers.sqlite.migrations import NODE_SHIFT, SEQ_SHIFT, VISIBLE
+from providers.sqlite.types import TypeNames
+from sessiongraph.errors import SessionGraphError
+from sessiongraph.event import Entry, Seq, SessionEvent
+from sessiongraph.ports import PlacedEntry, StoredSession
+from sessiongraph.surface import Surface, SurfaceRuleBroken, Transition
+
+_LOW_32: Final = 0xFFFFFFFF
+_NODES_AT_MOST: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something that is not as it must be.
+
+    session_id: None where the store as a whole is meant.
+    what: ``log`` for canonical content, else the derived thing, which a repair can rebuild.
+    """
+
+    session_id: str | None
+    what: str
+    detail: str
+
+    @property
+    def repairable(self) -> bool:
+        return self.what not in ("log", "file")
+
+
+Progress = Callable[[int, int], None]
+"""Called with the logs verified so far and the events in them."""
+
+
+def verify(
+    connection: sqlite3.Connection, types: TypeNames, on_progress: Progress | None = None
+) -> Iterator[Fault]:
+    """Every fault of the store, found in one read transaction."""
+    for (answer,) in connection.execute("PRAGMA quick_check"):
+        if answer != "ok":
+            yield Fault(None, "file", answer)
+    sessions = events = 0
+    rows = connection.execute(
+        f"SELECT {headers.COLUMNS} FROM logs WHERE state = ? ORDER BY log", (VISIBLE,)
+    )
+    for row in rows:
+        session = headers.session_of(row)
+        yield from _LogVerification(connection, types, session).faults()
+        sessions += 1
+        events += session.last_seq + 1
+        if on_progress is not None:
+            on_progress(sessions, events)
+    totals = connection.execute("SELECT sessions, events FROM totals").fetchone()
+    if totals != (sessions, events):
+        yield Fault(None, "totals", f"{totals} are kept, {(sessions, events)} are there")
+
+
+class _LogVerification:
+    """One log against a fold from scratch."""
+
+    def __init__(
+        self, connection: sqlite3.Connection, types: TypeNames, session: StoredSession
+    ) -> None:
+        self._connection = connection
+        self._types = types
+        self._session = session
+        self._base = session.log << SEQ_SHIFT
+        self._surface = Surface(self._data_of)
+        self._next_seq: Seq = 0
+        self._removed = 0
+        self._citers = 0
+        self._citations = 0
+        self._title: tuple[Seq, str] | None = None
+        self._prompt: tuple[Seq, int] | None = None
+
+    def faults(self) -> Iterator[Fault]:
+        """What is wrong with the log; a fault of the log itself ends the look at it."""
+        rows = self._connection.execute(
+            f"SELECT {ROW_COLUMNS} FROM events WHERE id BETWEEN ? AND ? ORDER BY id",
+            (self._base, self._base + self._session.last_seq),
+        )
+        for row in rows:
+            try:
+                entry = self._entry(row)
+                transition = self._surface.advance(entry)
+            except (SessionGraphError, SurfaceRuleBroken, ValueError) as error:
+                yield self._fault("log", f"event {row[0] & _LOW_32}: {error}")
+                return
+            yield from self._row_faults(row, entry, transition)
+            self._next_seq = entry.last_seq + 1
+        if self._next_seq != self._session.last_seq + 1:
+            yield self._fault(
+                "log", f"it ends at {self._next_seq - 1}, not at {self._session.last_seq}"
+            )
+            return
+        yield from self._count_faults()
+
+    def _entry(self, row: EventRow) -> Entry:
+        if row[4] is not None:
+            return run_of(row)
+        stream = None
+        if row[3] & STREAM_APART:
+            (stream,) = self._connection.execute(
+                "SELECT stream FROM events WHERE id = ?", (row[0],)
+            ).fetchone()
+        event = event_of(row, self._types.name_in(self._connection, row[1]), stream)
+        if not isinstance(event.data, dict):
+            raise ValueError("its payload is not an object")
+        return event
+
+    def _row_faults(self, row: EventRow, entry: Entry, transition: Transition) -> Iterator[Fault]:
+        """The derived parts of one row, against what would be written for it today."""
+        batch = prepare(self._session.log, [PlacedEntry(entry, transition)], self._types.numbers())
+        lane, place = batch.rows[0][1], batch.rows[0][5]
+        shadowed = row[6] is not None
+        if row[1] != lane + shadowed or row[5] != place or (shadowed and place is None):
+            yield self._fault("placement", f"event {entry.seq} is not where the fold puts it")
+        for seq in transition.removed:
+            self._removed += 1
+            if self._column("replaced_by", seq) != self._base | entry.seq:
+                yield self._fault(
+                    "placement", f"event {seq} does not say that {entry.seq} replaced it"
+                )
+        if isinstance(entry, SessionEvent) and entry.source_event_seqs:
+            yield from self._link_faults(entry)
+        for (level, block), (low, high) in batch.spans.items():
+            span = self._connection.execute(
+                "SELECT low, high FROM spans WHERE log = ? AND level = ? AND block = ?",
+                (self._session.log, level, block),
+            ).fetchone()
+            if span is None or span[0] > low or span[1] < high:
+                first = block * SPAN_SEQS[level]
+                yield self._fault("spans", f"the span from {first} on leaves {entry.seq} out")
+        for citation in batch.citations:
+            self._citations += 1
+            kept = self._connection.execute(
+                "SELECT log, seq, ordinal, target, label, captured_through_seq FROM citations "
+                "WHERE log = ? AND seq = ? AND ordinal = ?",
+                citation[:3],
+            ).fetchone()
+            if kept != citation:
+                yield self._fault("citations", f"a citation of event {entry.seq} is not kept")
+        self._title = batch.title or self._title
+        self._prompt = batch.prompt or self._prompt
+
+    def _link_faults(self, event: SessionEvent) -> Iterator[Fault]:
+        prefix = self._session.log << NODE_SHIFT
+        nodes = sorted(
+            {
+                prefix | node
+                for first, last in ascending_runs(event.source_event_seqs or ())
+                for node in covering_blocks(first, last)
+            }
+        )
+        self._citers += len(nodes)
+        found = 0
+        for start in range(0, len(nodes), _NODES_AT_MOST):
+            part = nodes[start : start + _NODES_AT_MOST]
+            marks = ",".join("?" * len(part))
+            (count,) = self._connection.execute(
+                f"SELECT count(*) FROM citers WHERE citer = ? AND node IN ({marks})",
+                (event.seq, *part),
+            ).fetchone()
+            found += count
+        if found != len(nodes):
+            yield self._fault("links", f"the events that {event.seq} cites do not all lead to it")
+
+    def _count_faults(self) -> Iterator[Fault]:
+        """Rows that nothing accounts for, and what lists show."""
+        log = self._session.log
+        counts: tuple[tuple[str, str, int, tuple[Any, ...]], ...] = (
+            (
+                "placement",
+                "SELECT count(*) FROM events WHERE replaced_by BETWEEN ? AND ?",
+                self._removed,
+                (self._base, self._base | _LOW_32),
+            ),
+            (
+                "links",
+                "SELECT count(*) FROM citers WHERE node BETWEEN ? AND ? AND citer <= ?",
+                self._citers,
+                (log << NODE_SHIFT, (log + 1 << NODE_SHIFT) - 1, self._session.last_seq),
+            ),
+            (
+                "citations",
+                "SELECT count(*) FROM citations WHERE log = ? AND seq <= ?",
+                self._citations,
+                (log, self._session.last_seq),
+            ),
+        )
+        for what, sql, expected, values in counts:
+            (found,) = self._connection.execute(sql, values).fetchone()
+            if found != expected:
+                yield self._fault(what, f"{found} rows are kept, {expected} are accounted for")
+        title = None if self._title is None else self._title[1]
+        if self._session.title != title:
+            yield self._fault("title", f"{self._session.title!r} is shown, the latest is {title!r}")
+        prompted_at = None if self._prompt is None else self._prompt[1]
+        if self._session.prompted_at != prompted_at:
+            yield self._fault("prompt", "the time of the latest prompt is not the one shown")
+
+    def _data_of(self, seq: Seq) -> dict[str, Any]:
+        row = self._connection.execute(
+            f"SELECT {ROW_COLUMNS} FROM events WHERE id = ?", (self._base | seq,)
+        ).fetchone()
+        return event_of(row, "").data
+
+    def _column(self, name: str, seq: Seq) -> Any:
+        row = self._connection.execute(
+            f"SELECT {name} FROM events WHERE id = ?", (self._base | seq,)
+        ).fetchone()
+        return None if row is None else row[0]
+
+    def _fault(self, what: str, detail: str) -> Fault:
+        return Fault(self._session.header.session_id, what, detail)
