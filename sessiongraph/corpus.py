@@ -1,20 +1,28 @@
 """The logical corpus: every session once, wherever it can be read from.
 
 A session can be *live* (open in this server, the authority for its id), *persisted* (in the log
-store), or both; a live one is preferred, and neither place hides the other. This module gives the
-rest of the product one kind of session and one kind of observation to read it through.
+store), or both; a live one is preferred, and neither place hides the other. One observation is a
+read transaction of the store together with what every live session had accepted beyond it at the
+same moment; everything asked of it is answered from these two (log.md, "The two places").
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+import heapq
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
+from sessiongraph.errors import PersistenceFailed
 from sessiongraph.event import Seq
-from sessiongraph.filters import Availability, SessionSelection
+from sessiongraph.filters import Availability, SessionSelection, contains_title
 from sessiongraph.header import EpochMillis, SessionHeader
+from sessiongraph.live_session import LiveCapture
+from sessiongraph.live_tail import LiveTail, TailedLog
 from sessiongraph.ports import (
+    ChildLink,
+    CorpusCounts,
     LogReader,
     LogStore,
     SessionKey,
@@ -29,6 +37,7 @@ class LogicalSession:
 
     header: the live one when the session is live, else the stored one.
     last_seq: -1 for an empty log.
+    epoch: of the log; 0 while nothing of it is on disk.
     """
 
     session_id: str
@@ -38,40 +47,88 @@ class LogicalSession:
     last_seq: Seq
     title: str | None
     prompted_at: EpochMillis | None
-    stored: StoredSession
-
-    @classmethod
-    def persisted_only(cls, stored: StoredSession) -> LogicalSession:
-        """A session that is in the store and not open."""
-        return cls(
-            session_id=stored.header.session_id,
-            header=stored.header,
-            live=False,
-            persisted=True,
-            last_seq=stored.last_seq,
-            title=stored.title,
-            prompted_at=stored.prompted_at,
-            stored=stored,
-        )
+    epoch: int
+    log: TailedLog = field(repr=False)
 
     def key(self) -> SessionKey:
         """Its place in every order of the corpus."""
-        return self.stored.key()
+        return SessionKey(self.header.created_at, self.session_id, self.prompted_at)
+
+
+class LiveView(Protocol):
+    """The live sessions at one moment."""
+
+    @property
+    def ids(self) -> Collection[str]:
+        """Every live session."""
+        ...
+
+    @property
+    def ahead(self) -> Mapping[str, LiveCapture]:
+        """Those that have accepted what the store may not hold yet."""
+        ...
+
+    def capture(self, session_id: str) -> LiveCapture:
+        """Any live session."""
+        ...
+
+
+class LiveCorpus(Protocol):
+    """Whoever knows the live sessions."""
+
+    def view(self) -> LiveView: ...
 
 
 class CorpusView:
     """One observation of the whole corpus."""
 
-    def __init__(self, reader: LogReader) -> None:
-        self.reader = reader
+    def __init__(self, reader: LogReader | None, live: LiveView, failure: str) -> None:
+        self._reader = reader
+        self._live = live
+        self._failure = failure
+        self._only_live = {
+            session_id: capture
+            for session_id, capture in live.ahead.items()
+            if capture.epoch is None
+        }
+
+    @property
+    def reader(self) -> LogReader:
+        """The store's part.
+
+        Raises:
+            PersistenceFailed: the store cannot be read.
+        """
+        if self._reader is None:
+            raise PersistenceFailed(self._failure)
+        return self._reader
+
+    async def counts(self) -> CorpusCounts:
+        """How many sessions and events there are."""
+        counts = await self.reader.counts()
+        ahead = await self.find(self._live.ahead)
+        unstored = sum(1 for session in ahead.values() if not session.persisted)
+        beyond = sum(session.log.tail_length for session in ahead.values())
+        return CorpusCounts(counts.sessions + unstored, counts.events + beyond)
 
     async def find(self, ids: Collection[str]) -> dict[str, LogicalSession]:
-        """The sessions among ``ids``, by id."""
-        stored = await self.reader.find(ids)
-        return {
-            session_id: LogicalSession.persisted_only(session)
-            for session_id, session in stored.items()
-        }
+        """The sessions among ``ids``, by id.
+
+        Raises:
+            PersistenceFailed: the store cannot be read and not all of them are live.
+        """
+        try:
+            stored = await self.reader.find(ids)
+        except PersistenceFailed:
+            if any(session_id not in self._live.ids for session_id in ids):
+                raise
+            return {session_id: self._from_memory(session_id) for session_id in ids}
+        found: dict[str, LogicalSession] = {}
+        for session_id in ids:
+            session = self._session(session_id, stored.get(session_id))
+            if session is not None:
+                found[session_id] = session
+        return found
 
     async def sessions(
         self,
@@ -83,32 +140,227 @@ class CorpusView:
         before: SessionKey | None = None,
     ) -> list[LogicalSession]:
         """The next ``limit`` sessions in order, or with ``before`` those just before it."""
-        if selection.impossible or not _can_be_persisted(selection):
+        if selection.impossible:
             return []
-        rows = await self.reader.sessions(selection, order, limit=limit, after=after, before=before)
-        return [LogicalSession.persisted_only(row) for row in rows]
+        wanted = selection.availability
+        if wanted is not None and Availability.PERSISTED not in wanted:
+            candidates = [self._from_memory(session_id) for session_id in self._live.ids]
+            return _page(candidates, selection, order, limit, after, before)
+        # Where memory may disagree with the store about a session's place in the list, the session
+        # is taken out of the store's answer and put in where it belongs now.
+        moved = {
+            session_id
+            for session_id, capture in self._live.ahead.items()
+            if capture.epoch is None or capture.relisted
+        }
+        rows = await self.reader.sessions(
+            selection, order, limit=limit + len(moved), after=after, before=before
+        )
+        listed = self._all_of(row for row in rows if row.header.session_id not in moved)
+        if not moved:
+            return listed
+        again = list((await self.find(moved)).values())
+        if wanted is not None:
+            again = [session for session in again if _is_available(session, wanted)]
+        return _page([*listed, *again], selection, order, limit, after, before)
 
     async def ancestors(self, ids: Collection[str]) -> dict[str, list[LogicalSession]]:
-        """Known ancestors of each id, nearest first."""
-        found = await self.reader.ancestors(ids)
-        return {
-            session_id: [LogicalSession.persisted_only(row) for row in rows]
-            for session_id, rows in found.items()
-        }
+        """For each id its known ancestors, nearest first, up to the first that repeats."""
+        unstored = self._only_live
+        if not unstored:
+            found = await self.reader.ancestors(ids)
+            return {session_id: self._all_of(rows) for session_id, rows in found.items()}
+        starts = set(ids)
+        starts.update(
+            capture.header.parent_session
+            for capture in unstored.values()
+            if capture.header.parent_session is not None
+        )
+        stored = await self.reader.ancestors(starts)
+        known = await self.find(starts | unstored.keys())
+        for rows in stored.values():
+            known.update((session.session_id, session) for session in self._all_of(rows))
+        return {session_id: _path(session_id, known) for session_id in ids}
+
+    async def descendants(self, session_id: str) -> list[ChildLink]:
+        """Every edge below a session, in no order."""
+        links = await self.reader.descendants(session_id)
+        known = {session_id, *(link.session_id for link in links)}
+        pending = dict(self._only_live)
+        while pending:
+            below = [each for each in pending.values() if each.header.parent_session in known]
+            if not below:
+                break
+            for capture in below:
+                header = capture.header
+                del pending[header.session_id]
+                assert header.parent_session is not None
+                more = [ChildLink(header.session_id, header.parent_session, header.created_at)]
+                more += await self.reader.descendants(header.session_id)
+                known.update(link.session_id for link in more)
+                links += more
+        return links
+
+    def _all_of(self, rows: Iterable[StoredSession]) -> list[LogicalSession]:
+        sessions = (self._session(row.header.session_id, row) for row in rows)
+        return [session for session in sessions if session is not None]
+
+    def _session(self, session_id: str, stored: StoredSession | None) -> LogicalSession | None:
+        """One session out of its two places; None when it is in neither."""
+        capture = self._live.ahead.get(session_id)
+        if capture is not None and stored is not None and capture.epoch not in (None, stored.epoch):
+            capture = None
+        if capture is None:
+            if stored is None:
+                return None
+            return LogicalSession(
+                session_id,
+                stored.header,
+                session_id in self._live.ids,
+                True,
+                stored.last_seq,
+                stored.title,
+                stored.prompted_at,
+                stored.epoch,
+                TailedLog(self._reader, stored, LiveTail(session_id), self._failure),
+            )
+        return self._beyond(capture, stored)
+
+    def _from_memory(self, session_id: str) -> LogicalSession:
+        """A live session without a look at the store."""
+        capture = self._live.ahead.get(session_id) or self._live.capture(session_id)
+        stored = None
+        if capture.epoch is not None:
+            first = capture.entries[0].entry.seq if capture.entries else capture.visible_seq + 1
+            stored = StoredSession(
+                -1,
+                capture.epoch,
+                capture.header,
+                first - 1,
+                capture.title,
+                capture.prompted_at,
+            )
+        return self._beyond(capture, stored, readable=False)
+
+    def _beyond(
+        self, capture: LiveCapture, stored: StoredSession | None, *, readable: bool = True
+    ) -> LogicalSession:
+        session_id = capture.header.session_id
+        stored_seq = -1 if stored is None else stored.last_seq
+        tail = LiveTail.of(session_id, capture.after(stored_seq))
+        return LogicalSession(
+            session_id,
+            capture.header,
+            session_id in self._live.ids,
+            stored is not None,
+            max(capture.visible_seq, stored_seq),
+            capture.title,
+            capture.prompted_at,
+            0 if stored is None else stored.epoch,
+            TailedLog(self._reader if readable else None, stored, tail, self._failure),
+        )
 
 
-def _can_be_persisted(selection: SessionSelection) -> bool:
-    return selection.availability is None or Availability.PERSISTED in selection.availability
+def _is_available(session: LogicalSession, wanted: Collection[Availability]) -> bool:
+    return (session.live and Availability.LIVE in wanted) or (
+        session.persisted and Availability.PERSISTED in wanted
+    )
+
+
+def _page(
+    candidates: Iterable[LogicalSession],
+    selection: SessionSelection,
+    order: SessionOrder,
+    limit: int,
+    after: SessionKey | None,
+    before: SessionKey | None,
+) -> list[LogicalSession]:
+    """The page of a list that is held in memory."""
+    low = None if after is None else order_key(after, order)
+    high = None if before is None else order_key(before, order)
+    keyed = [(order_key(session.key(), order), session) for session in candidates]
+    keyed = [
+        (key, session)
+        for key, session in keyed
+        if (low is None or key > low)
+        and (high is None or key < high)
+        and _admits(selection, session)
+    ]
+    pick = heapq.nlargest if before is not None else heapq.nsmallest
+    chosen = pick(limit, keyed, key=lambda pair: pair[0])
+    return [session for _, session in sorted(chosen, key=lambda pair: pair[0])]
+
+
+def order_key(key: SessionKey, order: SessionOrder) -> tuple[Any, ...]:
+    """The place of a session in an order, as something that sorts."""
+    created = (-key.created_at, key.session_id)
+    if order is SessionOrder.CREATED:
+        return created
+    return (key.prompted_at is None, -(key.prompted_at or 0), *created)
+
+
+def _admits(selection: SessionSelection, session: LogicalSession) -> bool:
+    """Whether a session passes every filter but availability."""
+    header = session.header
+    return (
+        (selection.ids is None or session.session_id in selection.ids)
+        and (selection.cwds is None or header.cwd in selection.cwds)
+        and selection.created_at.holds(header.created_at)
+        and (selection.parents is None or header.parent_session in selection.parents)
+        and (selection.sources is None or header.source.kind in selection.sources)
+        and (selection.origins is None or header.origin in selection.origins)
+        and all(contains_title(session.title, part) for part in selection.titles)
+    )
+
+
+def _path(session_id: str, known: Mapping[str, LogicalSession]) -> list[LogicalSession]:
+    seen = {session_id}
+    path: list[LogicalSession] = []
+    session = known.get(session_id)
+    while session is not None:
+        parent_id = session.header.parent_session
+        session = None if parent_id is None or parent_id in seen else known.get(parent_id)
+        if session is not None:
+            seen.add(session.session_id)
+            path.append(session)
+    return path
+
+
+class _NothingLive:
+    """The live half of a program that opens no sessions."""
+
+    ids: Collection[str] = frozenset()
+    ahead: Mapping[str, LiveCapture] = {}
+
+    def view(self) -> LiveView:
+        return self
+
+    def capture(self, session_id: str) -> LiveCapture:
+        raise KeyError(session_id)
 
 
 class Corpus:
-    """The live-preferred corpus of one server."""
+    """The live-preferred corpus of one program.
 
-    def __init__(self, store: LogStore) -> None:
+    live: None where no session can be live, as in a command that only reads.
+    """
+
+    def __init__(self, store: LogStore, live: LiveCorpus | None = None) -> None:
         self._store = store
+        self._live: LiveCorpus = live or _NothingLive()
 
     @asynccontextmanager
     async def observe(self) -> AsyncIterator[CorpusView]:
-        """One observation: everything read through it is of the same moment."""
-        async with self._store.observe() as reader:
-            yield CorpusView(reader)
+        """One observation: everything read through it is of the same moment.
+
+        When the store cannot be read, what is live can still be seen.
+        """
+        async with AsyncExitStack() as resources:
+            reader, failure = None, ""
+            try:
+                reader = await resources.enter_async_context(self._store.observe())
+            except PersistenceFailed as error:
+                failure = error.message
+            # The store is observed first: what is committed in between is then in both parts, and
+            # a tail begins where the stored log ends.
+            yield CorpusView(reader, self._live.view(), failure)

@@ -122,6 +122,31 @@ class InvalidEvent(SessionGraphError):
     code = "SESSION_LOG_INVALID_EVENT"
 
 
+class NotLive(SessionGraphError):
+    """The session is stored and not open: resume it before appending to it."""
+
+    code = "SESSION_LOG_NOT_LIVE"
+
+
+class LogReadOnly(SessionGraphError):
+    """The session belongs to a recorder's file: fork it, or resume it to detach it."""
+
+    code = "SESSION_LOG_READ_ONLY"
+
+
+class OpenTurn(SessionGraphError):
+    """A fork's boundary lies inside a turn that has not ended there."""
+
+    code = "SESSION_LOG_OPEN_TURN"
+
+
+class LogReplaced(SessionGraphError):
+    """The log that was followed was read anew: follow it again from its beginning."""
+
+    code = "SESSION_LOG_REPLACED"
+    retriable = True
+
+
 class BadUserInput(SessionGraphError):
     """An argument has the right type and a value that makes no sense."""
 

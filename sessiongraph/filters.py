@@ -96,6 +96,16 @@ def text_pattern(text: str) -> re.Pattern[str]:
     return re.compile(r"\s+".join(re.escape(word) for word in text.split()), re.IGNORECASE)
 
 
+def fold_title(title: str) -> str:
+    """A title as it is compared: case folded, white space runs as one space."""
+    return " ".join(title.split()).casefold()
+
+
+def contains_title(title: str | None, part: str) -> bool:
+    """Whether a title passes a title filter."""
+    return title is not None and fold_title(part) in fold_title(title)
+
+
 class _Selection:
     """What both selections share: emptiness and a digest to bind cursors to."""
 

@@ -80,6 +80,45 @@ class CorpusCounts:
     events: int
 
 
+class CommitKind(StrEnum):
+    """What a commit did to a log.
+
+    DETACHED: it stands by itself now, without the recorder's file that it was read from.
+    """
+
+    CREATED = "created"
+    APPENDED = "appended"
+    IMPORTED = "imported"
+    REPLACED = "replaced"
+    DETACHED = "detached"
+    DELETED = "deleted"
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One entry of the feed: what happened to one log in one transaction.
+
+    first_seq, last_seq: the events that came; last_seq is before first_seq when none did.
+    relisted: the latest title or prompt changed.
+    """
+
+    position: Position
+    kind: CommitKind
+    session_id: str
+    epoch: int
+    first_seq: Seq
+    last_seq: Seq
+    relisted: bool
+
+
+class CommitFeed(Protocol):
+    """Commits in order, for whoever derives something from them."""
+
+    def follow(self, after: Position) -> AsyncIterator[list[Commit]]:
+        """Every commit after a position, in order, without a hole; ends with the store."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class WindowRequest:
     """A page of a list that has two ends.
@@ -234,11 +273,12 @@ class LogStore(Protocol):
         """One observation, to be closed soon."""
         ...
 
-    async def create(self, header: SessionHeader) -> Position:
-        """A new, empty log.
+    async def create(self, header: SessionHeader, entries: Sequence[PlacedEntry] = ()) -> int:
+        """A new log with its first entries, in one transaction; answers its epoch.
 
         Raises:
             LogConflict: the id is taken.
+            PersistenceFailed: the disk refused; there is no log.
         """
         ...
 
@@ -248,6 +288,24 @@ class LogStore(Protocol):
         Raises:
             LogConflict: the log is not at the first entry's seq, or has another epoch.
             PersistenceFailed: the disk refused; nothing was appended.
+        """
+        ...
+
+    async def fork(self, source: StoredSession, boundary: Seq, header: SessionHeader) -> StagedLog:
+        """A staged log that holds the events of ``source`` up to and including ``boundary``.
+
+        Payloads are copied inside the store, in bounded transactions.
+
+        Raises:
+            LogConflict: on publishing, when the id is taken meanwhile.
+        """
+        ...
+
+    async def detach(self, session_id: str, epoch: int, notes: Sequence[str]) -> Position:
+        """Let a log that was read from a file stand by itself: the file is no longer followed.
+
+        Raises:
+            LogConflict: the log has another epoch or is gone.
         """
         ...
 

@@ -107,13 +107,12 @@ class Observation:
 
     def __init__(self, view: CorpusView, cursors: CursorCodec, limits: QueryLimits) -> None:
         self._view = view
-        self._reader = view.reader
         self._cursors = cursors
         self.limits = limits
 
     async def counts(self) -> CorpusCounts:
         """How many sessions and events there are."""
-        return await self._reader.counts()
+        return await self._view.counts()
 
     async def find(self, ids: Collection[str]) -> dict[str, LogicalSession]:
         """The sessions among ``ids``, by id; the rest is missing."""
@@ -210,7 +209,7 @@ class Observation:
         window = WindowRequest(
             limit=before + after + 1, after=seq - before - 1, before=seq + after + 1
         )
-        events = await self._reader.events(session.stored, ALL_EVENTS, window)
+        events = await session.log.events(ALL_EVENTS, window)
         return EventWindow(target, tuple(events))
 
     async def list_surface(
@@ -227,7 +226,7 @@ class Observation:
             return placed.placement.position
 
         async def find(window: WindowRequest) -> list[PlacedEvent]:
-            return await self._reader.surface(session.stored, window)
+            return await session.log.surface(window)
 
         return await self._page_by_key("surface", session, "", request, find, key_of)
 
@@ -238,26 +237,25 @@ class Observation:
             EventNotFound: there is no such seq.
         """
         target = await self._target(session, seq)
-        stored = session.stored
         chain: list[Seq] = []
         if target.replaced_by is not None:
-            chain = await self._reader.replacement_chain(stored, seq)
+            chain = await session.log.replacement_chain(seq)
         replaced: list[Seq] = []
         if target.surface_op is not None and target.surface_op.replaces:
-            replaced = await self._reader.replaced_by(stored, seq)
+            replaced = await session.log.replaced_by(seq)
         return EventTrace(
             target,
             tuple(chain),
             tuple(replaced),
             target.source_event_seqs or (),
-            tuple(await self._reader.citers(stored, seq)),
+            tuple(await session.log.citers(seq)),
         )
 
     async def payloads(self, session_id: str, seqs: Collection[Seq]) -> dict[Seq, bytes]:
         """Whole payloads as JSON text, of events that were read without their streams."""
         found = await self._view.find([session_id])
         session = found.get(session_id)
-        return {} if session is None else await self._reader.payloads(session.stored, seqs)
+        return {} if session is None else await session.log.payloads(seqs)
 
     async def lineages(
         self, sessions: Sequence[LogicalSession]
@@ -291,7 +289,7 @@ class Observation:
         most = self.limits.lineage_page_max
         limit = request.limit(default=most, maximum=most)
         root_id = session.session_id
-        links = await self._reader.descendants(root_id)
+        links = await self._view.descendants(root_id)
         ordered = await asyncio.to_thread(descendants_in_order, root_id, links)
         start = 0
         if request.after is not None:
@@ -313,7 +311,7 @@ class Observation:
         )
 
     async def _target(self, session: LogicalSession, seq: Seq) -> PlacedEvent:
-        found = await self._reader.at(session.stored, [seq])
+        found = await session.log.at([seq])
         if seq not in found:
             raise EventNotFound(f"{session.session_id!r} has no event {seq}")
         return found[seq]
@@ -323,7 +321,7 @@ class Observation:
     ) -> list[PlacedEvent]:
         if selection.impossible:
             return []
-        return await self._reader.events(session.stored, selection, window)
+        return await session.log.events(selection, window)
 
     async def _scan_events(
         self, session: LogicalSession, selection: EventSelection, window: WindowRequest
@@ -343,10 +341,8 @@ class Observation:
         while len(found) < window.limit:
             size = _SCAN_PAGES[min(turn, len(_SCAN_PAGES) - 1)]
             turn += 1
-            page = await self._reader.events(
-                session.stored,
-                candidates,
-                WindowRequest(size, after=after, before=before, newest=window.newest),
+            page = await session.log.events(
+                candidates, WindowRequest(size, after=after, before=before, newest=window.newest)
             )
             matching = await asyncio.to_thread(_documents, page, candidates)
             found = matching + found if window.newest else found + matching
@@ -391,7 +387,7 @@ class Observation:
     ) -> Page[T]:
         """A page of a list whose items are keyed by one ascending integer."""
         limit = request.limit(default=100, maximum=self.limits.page_max)
-        bound = f"{session.session_id}#{session.stored.epoch}:{digest}"
+        bound = f"{session.session_id}#{session.epoch}:{digest}"
 
         def key_in(token: str | None) -> int | None:
             if token is None:

@@ -62,6 +62,17 @@ class Transition:
         return LOG_ONLY_PLACEMENT if self.position is None else Placement(self.position)
 
 
+@dataclass(slots=True)
+class Undo:
+    """What one applied transition changed, to take it back; costs what was removed."""
+
+    next_seq: Seq
+    index: int | None = None
+    positions: array[int] | None = None
+    seqs: array[int] | None = None
+    codes: array[int] | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class SurfaceNode:
     """One current node, as a store gives it back when a log is made writable again."""
@@ -135,18 +146,43 @@ class Surface:
             return Transition(entry.seq, entry.seq, entry.seq, (), code, len(self._seqs))
         return self._plan_replacement(entry, code)
 
-    def apply(self, transition: Transition) -> None:
-        """Make a planned transition true; the plan must be of this very state."""
+    def apply(self, transition: Transition) -> Undo:
+        """Make a planned transition true; the plan must be of this very state.
+
+        The answer takes it back, as long as nothing was applied after it.
+        """
+        undo = Undo(self.next_seq)
         if transition.position is not None:
-            index, count = transition._index, len(transition.removed)
+            low, high = transition._index, transition._index + len(transition.removed)
+            undo.index = low
+            undo.positions = self._positions[low:high]
+            undo.seqs = self._seqs[low:high]
+            undo.codes = self._codes[low:high]
             for seq in transition.removed:
                 self._moved.pop(seq, None)
-            self._positions[index : index + count] = array("q", (transition.position,))
-            self._seqs[index : index + count] = array("q", (transition.seq,))
-            self._codes[index : index + count] = array("b", (transition.type_code,))
+            self._positions[low:high] = array("q", (transition.position,))
+            self._seqs[low:high] = array("q", (transition.seq,))
+            self._codes[low:high] = array("b", (transition.type_code,))
             if transition.position != transition.seq:
                 self._moved[transition.seq] = transition.position
         self.next_seq = transition.last_seq + 1
+        return undo
+
+    def revert(self, undo: Undo) -> None:
+        """Take back the latest transition that still stands."""
+        if undo.index is not None:
+            assert undo.positions is not None
+            assert undo.seqs is not None
+            assert undo.codes is not None
+            index = undo.index
+            self._moved.pop(self._seqs[index], None)
+            self._positions[index : index + 1] = undo.positions
+            self._seqs[index : index + 1] = undo.seqs
+            self._codes[index : index + 1] = undo.codes
+            for seq, position in zip(undo.seqs, undo.positions, strict=True):
+                if seq != position:
+                    self._moved[seq] = position
+        self.next_seq = undo.next_seq
 
     def advance(self, entry: Entry) -> Transition:
         """Plan and apply in one step.

@@ -9,7 +9,6 @@ whole log. Placement is folded here by a list of seqs and ``list.index``, withou
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import AsyncIterator, Collection, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -18,6 +17,7 @@ from typing import Any, TypeVar
 
 from sessiongraph.errors import LogConflict
 from sessiongraph.event import (
+    DeltaRun,
     Entry,
     EventSurface,
     PlacedEvent,
@@ -221,28 +221,28 @@ class PlainReader:
     async def events(
         self, session: StoredSession, selection: EventSelection, window: WindowRequest
     ) -> list[PlacedEvent]:
-        log = self._log(session)
+        log = self.log_of(session)
         placed = [log.placed(event) for event in log.events if admits_event(selection, log, event)]
         return cut_window(placed, [each.seq for each in placed], window)
 
     async def surface(self, session: StoredSession, window: WindowRequest) -> list[PlacedEvent]:
-        log = self._log(session)
+        log = self.log_of(session)
         placed = [log.placed(log.events[seq]) for seq in log.fold.order]
         return cut_window(placed, [log.fold.positions[each.seq] for each in placed], window)
 
     async def at(self, session: StoredSession, seqs: Collection[Seq]) -> dict[Seq, PlacedEvent]:
-        log, wanted = self._log(session), set(seqs)
+        log, wanted = self.log_of(session), set(seqs)
         return {event.seq: log.placed(event) for event in log.events if event.seq in wanted}
 
     async def payloads(self, session: StoredSession, seqs: Collection[Seq]) -> dict[Seq, bytes]:
-        log, wanted = self._log(session), set(seqs)
+        log, wanted = self.log_of(session), set(seqs)
         return {event.seq: event.payload for event in log.events if event.seq in wanted}
 
     async def replaced_by(self, session: StoredSession, seq: Seq) -> list[Seq]:
-        return list(self._log(session).fold.removed.get(seq, ()))
+        return list(self.log_of(session).fold.removed.get(seq, ()))
 
     async def replacement_chain(self, session: StoredSession, seq: Seq) -> list[Seq]:
-        replacer = self._log(session).fold.replacer
+        replacer = self.log_of(session).fold.replacer
         chain: list[Seq] = []
         while seq in replacer:
             seq = replacer[seq]
@@ -250,11 +250,11 @@ class PlainReader:
         return chain
 
     async def citers(self, session: StoredSession, seq: Seq) -> list[Seq]:
-        events = self._log(session).events
+        events = self.log_of(session).events
         return [event.seq for event in events if seq in (event.source_event_seqs or ())]
 
     async def surface_nodes(self, session: StoredSession) -> list[SurfaceNode]:
-        log = self._log(session)
+        log = self.log_of(session)
         return [
             SurfaceNode(log.fold.positions[seq], seq, log.events[seq].type)
             for seq in log.fold.order
@@ -265,7 +265,7 @@ class PlainReader:
     ) -> AsyncIterator[list[Entry]]:
         entries = [
             entry
-            for entry in self._log(session).entries
+            for entry in self.log_of(session).entries
             if entry.last_seq >= first and (last is None or entry.seq <= last)
         ]
         for start in range(0, len(entries), _ENTRIES_PAGE):
@@ -277,7 +277,7 @@ class PlainReader:
     async def tombstones(self, ids: Collection[str]) -> set[str]:
         return self._tombstones & set(ids)
 
-    def _log(self, session: StoredSession) -> PlainLog:
+    def log_of(self, session: StoredSession) -> PlainLog:
         (log,) = (each for each in self._logs.values() if each.handle == session.log)
         return log
 
@@ -301,20 +301,34 @@ class PlainLogStore:
             self._position, dict(self._logs), dict(self._recordings), set(self._tombstones)
         )
 
-    async def create(self, header: SessionHeader) -> Position:
+    async def create(self, header: SessionHeader, entries: Sequence[PlacedEntry] = ()) -> int:
         if header.session_id in self._logs:
             raise LogConflict(f"the id {header.session_id!r} is taken")
-        self._put_new(header, ())
-        return self._commit()
+        self._put_new(header, tuple(placed.entry for placed in entries))
+        self._commit()
+        return self._logs[header.session_id].epoch
 
     async def append(self, session_id: str, epoch: int, entries: Sequence[PlacedEntry]) -> Position:
-        log = self._logs.get(session_id)
-        if log is None or log.epoch != epoch:
-            raise LogConflict(f"{session_id!r} has no log of epoch {epoch}")
+        log = self._log_under(session_id, epoch)
         if entries and entries[0].entry.seq != log.last_seq + 1:
             raise LogConflict(f"{session_id!r} is at {log.last_seq}, not before {entries[0]}")
         added = tuple(placed.entry for placed in entries)
         self._logs[session_id] = replace(log, entries=log.entries + added)
+        return self._commit()
+
+    async def fork(
+        self, source: StoredSession, boundary: Seq, header: SessionHeader
+    ) -> PlainStagedLog:
+        log = self._log_under(source.header.session_id, source.epoch)
+        return PlainStagedLog(self, None, prefix_of(log.entries, boundary), must_be_new=True)
+
+    async def detach(self, session_id: str, epoch: int, notes: Sequence[str]) -> Position:
+        log = self._log_under(session_id, epoch)
+        source = replace(log.header.source, path=None, notes=tuple(notes))
+        self._logs[session_id] = replace(log, header=replace(log.header, source=source))
+        for path, state in list(self._recordings.items()):
+            if state.session_id == session_id:
+                del self._recordings[path]
         return self._commit()
 
     async def stage(self, header: SessionHeader) -> PlainStagedLog:
@@ -346,8 +360,12 @@ class PlainLogStore:
         header: SessionHeader,
         entries: tuple[Entry, ...],
         recording: RecordingState | None,
+        *,
+        must_be_new: bool,
     ) -> Position:
         """Make staged entries visible: as a whole log, or behind ``base``."""
+        if must_be_new and header.session_id in self._logs:
+            raise LogConflict(f"the id {header.session_id!r} is taken")
         if base is None:
             self._put_new(header, entries)
         else:
@@ -360,6 +378,12 @@ class PlainLogStore:
         if recording is not None:
             self._recordings[recording.path] = recording
         return self._commit()
+
+    def _log_under(self, session_id: str, epoch: int) -> PlainLog:
+        log = self._logs.get(session_id)
+        if log is None or log.epoch != epoch:
+            raise LogConflict(f"{session_id!r} has no log of epoch {epoch}")
+        return log
 
     def _put_new(self, header: SessionHeader, entries: tuple[Entry, ...]) -> None:
         self._logs[header.session_id] = PlainLog(
@@ -379,10 +403,18 @@ class PlainLogStore:
 class PlainStagedLog:
     """Entries that nobody sees until they are published."""
 
-    def __init__(self, store: PlainLogStore, base: StoredSession | None) -> None:
+    def __init__(
+        self,
+        store: PlainLogStore,
+        base: StoredSession | None,
+        entries: Sequence[Entry] = (),
+        *,
+        must_be_new: bool = False,
+    ) -> None:
         self._store = store
         self._base = base
-        self._entries: list[Entry] = []
+        self._entries: list[Entry] = list(entries)
+        self._must_be_new = must_be_new
 
     async def append(self, entries: Sequence[PlacedEntry]) -> None:
         self._entries.extend(placed.entry for placed in entries)
@@ -395,7 +427,9 @@ class PlainStagedLog:
     async def publish(
         self, header: SessionHeader, recording: RecordingState | None = None
     ) -> Position:
-        return self._store.publish(self._base, header, tuple(self._entries), recording)
+        return self._store.publish(
+            self._base, header, tuple(self._entries), recording, must_be_new=self._must_be_new
+        )
 
     async def abandon(self) -> None:
         self._entries.clear()
@@ -404,6 +438,19 @@ class PlainStagedLog:
 def run(work: Coroutine[Any, Any, T]) -> T:
     """Run one coroutine to its end on a loop of its own."""
     return asyncio.run(work)
+
+
+def prefix_of(entries: Sequence[Entry], boundary: Seq) -> list[Entry]:
+    """The entries up to and including an event; a run that reaches beyond it is cut."""
+    prefix: list[Entry] = []
+    for entry in entries:
+        if entry.seq > boundary:
+            break
+        if isinstance(entry, DeltaRun) and entry.last_seq > boundary:
+            count = boundary - entry.seq + 1
+            entry = replace(entry, texts=entry.texts[:count], gaps=entry.gaps[: count - 1])
+        prefix.append(entry)
+    return prefix
 
 
 def take(rows: list[T], limit: int, *, from_end: bool) -> list[T]:
@@ -437,10 +484,9 @@ def in_range(bounds: Range, value: int) -> bool:
     return bounds.high is None or value <= bounds.high
 
 
-def contains_words(text: str, part: str) -> bool:
-    """Whether ``part`` stands in ``text`` literally, in any case, with any white space between."""
-    words = [re.escape(word) for word in part.split()]
-    return re.search(r"\s+".join(words), text, re.IGNORECASE) is not None
+def contains_title(title: str, part: str) -> bool:
+    """Whether ``part`` stands in a title, in any case, with any white space between its words."""
+    return " ".join(part.split()).casefold() in " ".join(title.split()).casefold()
 
 
 def admits_session(selection: SessionSelection, session: StoredSession) -> bool:
@@ -459,7 +505,7 @@ def admits_session(selection: SessionSelection, session: StoredSession) -> bool:
     if not in_range(selection.created_at, header.created_at):
         return False
     title = session.title
-    return all(title is not None and contains_words(title, part) for part in selection.titles)
+    return all(title is not None and contains_title(title, part) for part in selection.titles)
 
 
 def admits_event(selection: EventSelection, log: PlainLog, event: SessionEvent) -> bool:

@@ -7,33 +7,37 @@ speak of, so positions are assigned in the order of commits and a feed has no ho
 from __future__ import annotations
 
 import sqlite3
-from typing import Final
 
-from providers.sqlite.codec import to_octets
-from providers.sqlite.session_lists import fold_title
+from providers.sqlite.codec import from_octets, to_octets
 from sessiongraph.event import Seq
-from sessiongraph.ports import Position, RecordingState
-
-CREATED: Final = "created"
-APPENDED: Final = "appended"
-IMPORTED: Final = "imported"
-REPLACED: Final = "replaced"
-DELETED: Final = "deleted"
+from sessiongraph.filters import fold_title
+from sessiongraph.ports import Commit, CommitKind, Position, RecordingState
 
 
 def record(
     connection: sqlite3.Connection,
-    kind: str,
+    kind: CommitKind,
     session_id: bytes,
     epoch: int | None,
     first_seq: Seq,
     last_seq: Seq,
+    *,
+    relisted: bool = False,
 ) -> Position:
     """A new position; without an epoch it begins one, named by the position itself."""
-    (last,) = connection.execute("SELECT coalesce(max(position), 0) FROM commits").fetchone()
+    (last,) = connection.execute(
+        "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'commits'), 0)"
+    ).fetchone()
     cursor = connection.execute(
-        "INSERT INTO commits (kind, id, epoch, first_seq, last_seq) VALUES (?,?,?,?,?)",
-        (kind, session_id, last + 1 if epoch is None else epoch, first_seq, last_seq),
+        "INSERT INTO commits (kind, id, epoch, first_seq, last_seq, relisted) VALUES (?,?,?,?,?,?)",
+        (
+            kind.value,
+            session_id,
+            last + 1 if epoch is None else epoch,
+            first_seq,
+            last_seq,
+            relisted,
+        ),
     )
     assert cursor.lastrowid is not None
     return cursor.lastrowid
@@ -83,3 +87,16 @@ def remember_recording(connection: sqlite3.Connection, recording: RecordingState
             recording.fingerprint,
         ),
     )
+
+
+def commits_after(connection: sqlite3.Connection, after: Position, limit: int) -> list[Commit]:
+    """The next commits of the feed."""
+    rows = connection.execute(
+        "SELECT position, kind, id, epoch, first_seq, last_seq, relisted FROM commits "
+        "WHERE position > ? ORDER BY position LIMIT ?",
+        (after, limit),
+    )
+    return [
+        Commit(position, CommitKind(kind), from_octets(octets), epoch, first, last, bool(relisted))
+        for position, kind, octets, epoch, first, last, relisted in rows
+    ]

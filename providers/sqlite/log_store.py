@@ -1,8 +1,8 @@
 """The log store: one SQLite file in WAL mode, one writer, and a reader for each observation.
 
-``synchronous=FULL`` makes a commit survive the loss of power. Reading connections are kept and
-reused; each observation is one read transaction on one of them, so that everything an operation
-sees is of one moment, whatever is written meanwhile.
+Each observation is one read transaction on a connection of its own, so that everything an operation
+sees is of one moment, whatever is written meanwhile. Small writes are one job of the writer; large
+ones are staged.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import secrets
 import sqlite3
-import threading
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
@@ -19,39 +18,52 @@ from typing import Final
 
 from providers.sqlite import commits, headers
 from providers.sqlite.appending import Batch, prepare
-from providers.sqlite.codec import to_octets
+from providers.sqlite.codec import json_octets, to_octets
+from providers.sqlite.connections import Readers, open_writer
+from providers.sqlite.feed import SqliteCommitFeed
+from providers.sqlite.forking import first_members, latest_prompt, latest_title
 from providers.sqlite.log_reader import SqliteLogReader
-from providers.sqlite.migrations import DOOMED, VISIBLE, migrate, recognise
+from providers.sqlite.migrations import DOOMED, VISIBLE
 from providers.sqlite.rebuilding import rebuild_log, recount
 from providers.sqlite.staging import SqliteStagedLog, begin_growth, begin_log, take_end
 from providers.sqlite.sweeping import sweep_growth, sweep_log, unsettled
 from providers.sqlite.types import TypeNames
 from providers.sqlite.verification import Fault, Progress, verify
 from providers.sqlite.writer import Writer
-from sessiongraph.errors import InvalidConfig, LogConflict, PersistenceFailed
-from sessiongraph.event import CHUNK_TYPE
+from sessiongraph.errors import LogConflict, PersistenceFailed
+from sessiongraph.event import CHUNK_TYPE, DeltaRun, Seq
 from sessiongraph.header import SessionHeader
-from sessiongraph.ports import LogReader, PlacedEntry, Position, RecordingState, StoredSession
-
-IDLE_READERS: Final = 8
-"""Reading connections kept open for the next observation."""
+from sessiongraph.ports import (
+    Commit,
+    CommitKind,
+    LogReader,
+    PlacedEntry,
+    Position,
+    RecordingState,
+    StoredSession,
+)
+from sessiongraph.surface import Transition
 
 _NAME_BITS: Final = 62
-_READER_CACHE_KIB: Final = 8 * 1024
-_WRITER_CACHE_KIB: Final = 32 * 1024
-_BUSY_MS: Final = 10_000
+
+_PREPARED_HERE: Final = 256
+"""Entries up to which rows are made where the append was asked for, not in a worker thread."""
+
+_KNOWN_LOGS: Final = 20_000
+"""Numbers of logs kept for the next append."""
 
 
 class SqliteLogStore:
     """See :class:`sessiongraph.ports.LogStore`."""
 
-    def __init__(self, path: Path, writer: Writer | None, types: TypeNames) -> None:
-        self._path = path
+    def __init__(self, readers: Readers, writer: Writer | None, types: TypeNames) -> None:
+        self._readers = readers
         self._writer = writer
         self._types = types
-        self._idle: list[sqlite3.Connection] = []
-        self._idle_lock = threading.Lock()
-        self._closed = False
+        self._logs: dict[str, tuple[int, int]] = {}
+        self._feed = SqliteCommitFeed(readers)
+        if writer is not None:
+            writer.committed = self._feed.wake
 
     @classmethod
     def open(cls, path: Path, *, read_only: bool = False) -> SqliteLogStore:
@@ -65,36 +77,14 @@ class SqliteLogStore:
             PersistenceFailed: the file cannot be opened.
         """
         types = TypeNames()
+        readers = Readers(path)
         if read_only:
-            store = cls(path, None, types)
-            if not path.exists():
-                raise InvalidConfig(f"there is no store at {path}: import something first")
-            connection = store._connect()
-            try:
-                if not recognise(connection, str(path)):
-                    raise InvalidConfig(f"{path} is empty: import something first")
-                types.load(connection)
-            finally:
-                connection.close()
-            return store
-        try:
-            connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-            try:
-                known = recognise(connection, str(path))
-                connection.execute("PRAGMA journal_mode = WAL")
-                connection.execute("PRAGMA synchronous = FULL")
-                connection.execute(f"PRAGMA cache_size = -{_WRITER_CACHE_KIB}")
-                connection.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
-                migrate(connection)
-                if known:
-                    types.load(connection)
-                types.remember(types.assign(connection, types.unknown({CHUNK_TYPE})))
-            except BaseException:
-                connection.close()
-                raise
-        except sqlite3.DatabaseError as error:
-            raise PersistenceFailed(f"{path} cannot be opened as a store: {error}") from error
-        store = cls(path, Writer(connection), types)
+            readers.require_store()
+            return cls(readers, None, types)
+        connection = open_writer(path)
+        types.load(connection)
+        types.remember(types.assign(connection, types.unknown({CHUNK_TYPE})))
+        store = cls(readers, Writer(connection), types)
         store._sweep()
         return store
 
@@ -105,7 +95,7 @@ class SqliteLogStore:
         Raises:
             PersistenceFailed: the file cannot be read.
         """
-        connection = self._borrow()
+        connection = self._readers.borrow()
         try:
             connection.execute("BEGIN")
             try:
@@ -116,30 +106,40 @@ class SqliteLogStore:
             connection.close()
             raise PersistenceFailed(f"the store could not be read: {error}") from error
         except BaseException:
-            self._give_back(connection)
+            self._readers.give_back(connection)
             raise
         else:
-            self._give_back(connection)
+            self._readers.give_back(connection)
 
-    async def create(self, header: SessionHeader) -> Position:
-        """A new, empty log.
+    def follow(self, after: Position) -> AsyncIterator[list[Commit]]:
+        """Every commit after a position; see :class:`sessiongraph.ports.CommitFeed`."""
+        return self._feed.follow(after)
+
+    async def create(self, header: SessionHeader, entries: Sequence[PlacedEntry] = ()) -> int:
+        """A new log with its first entries, in one transaction; answers its epoch.
 
         Raises:
             LogConflict: the id is taken.
-            PersistenceFailed: the disk refused.
+            PersistenceFailed: the disk refused; there is no log.
         """
+        await self._register(self._types.unknown(_type_names(entries)))
+        octets = to_octets(header.session_id)
 
-        def job(connection: sqlite3.Connection) -> Position:
-            octets = to_octets(header.session_id)
+        def job(connection: sqlite3.Connection) -> tuple[int, int]:
             if _visible(connection, octets) is not None:
                 raise LogConflict(f"the id {header.session_id!r} is taken")
             connection.execute("DELETE FROM tombstones WHERE id = ?", (octets,))
-            position = commits.record(connection, commits.CREATED, octets, None, 0, -1)
-            headers.insert_log(connection, header, state=VISIBLE, epoch=position)
+            epoch = commits.record(connection, CommitKind.CREATED, octets, None, 0, -1)
+            log = headers.insert_log(connection, header, state=VISIBLE, epoch=epoch)
             commits.count(connection, sessions=1)
-            return position
+            if entries:
+                batch = prepare(log, entries, self._types.numbers())
+                _append(connection, header.session_id, (log, epoch), batch)
+            return log, epoch
 
-        return await asyncio.wrap_future(self._write().submit(job))
+        log, epoch = await asyncio.wrap_future(self._write().submit(job))
+        self._remember_log(header.session_id, (log, epoch))
+        return epoch
 
     async def append(self, session_id: str, epoch: int, entries: Sequence[PlacedEntry]) -> Position:
         """Append in one transaction.
@@ -148,17 +148,79 @@ class SqliteLogStore:
             LogConflict: the log is not at the first entry's seq, or has another epoch.
             PersistenceFailed: the disk refused; nothing was appended.
         """
-        async with self.observe() as reader:
-            session = (await reader.find([session_id])).get(session_id)
-        if session is None or session.epoch != epoch:
-            raise LogConflict(f"{session_id!r} is not the log that was to be appended to")
-        await self._register(
-            self._types.unknown({each.entry.type for each in entries} | {CHUNK_TYPE})
-        )
-        batch = prepare(session.log, entries, self._types.numbers())
+        known = self._logs.get(session_id)
+        if known is None or known[1] != epoch:
+            async with self.observe() as reader:
+                session = (await reader.find([session_id])).get(session_id)
+            if session is None or session.epoch != epoch:
+                raise LogConflict(f"{session_id!r} is not the log that was to be appended to")
+            known = (session.log, epoch)
+            self._remember_log(session_id, known)
+        await self._register(self._types.unknown(_type_names(entries)))
+        if len(entries) > _PREPARED_HERE:
+            batch = await asyncio.to_thread(prepare, known[0], entries, self._types.numbers())
+        else:
+            batch = prepare(known[0], entries, self._types.numbers())
         return await asyncio.wrap_future(
-            self._write().submit(lambda connection: _append(connection, session, batch))
+            self._write().submit(lambda connection: _append(connection, session_id, known, batch))
         )
+
+    async def fork(
+        self, source: StoredSession, boundary: Seq, header: SessionHeader
+    ) -> SqliteStagedLog:
+        """A staged log that begins with the events of ``source`` through ``boundary``.
+
+        Raises:
+            LogConflict: the source was changed meanwhile.
+            PersistenceFailed: the disk refused.
+        """
+        async with self.observe() as reader:
+            title = await latest_title(reader, source, boundary)
+            prompt = await latest_prompt(reader, source, boundary)
+            pages = reader.entries(source, boundary, boundary)
+            entries = [entry async for page in pages for entry in page]
+        last = entries[0]
+        cut = isinstance(last, DeltaRun) and last.last_seq > boundary
+        whole = last.seq - 1 if cut else boundary
+        name = secrets.randbits(_NAME_BITS)
+        log = await asyncio.wrap_future(
+            self._write().submit(lambda connection: begin_log(connection, header, name))
+        )
+        staged = self._staged(log, name, None, must_be_new=True)
+        try:
+            await staged.begin_with(source, whole, title, prompt)
+            if isinstance(last, DeltaRun) and cut:
+                part = first_members(last, boundary - last.seq + 1)
+                await staged.append([PlacedEntry(part, Transition(part.seq, part.last_seq, None))])
+        except BaseException:
+            await asyncio.shield(staged.abandon())
+            raise
+        return staged
+
+    async def detach(self, session_id: str, epoch: int, notes: Sequence[str]) -> Position:
+        """Let a log that was read from a file stand by itself.
+
+        Raises:
+            LogConflict: the log has another epoch or is gone.
+            PersistenceFailed: the disk refused.
+        """
+
+        def job(connection: sqlite3.Connection) -> Position:
+            octets = to_octets(session_id)
+            row = _visible(connection, octets)
+            if row is None or row[1] != epoch:
+                raise LogConflict(f"{session_id!r} was replaced or deleted meanwhile")
+            take_end(connection, row[0])
+            connection.execute(
+                "UPDATE logs SET source_path = NULL, notes = ? WHERE log = ?",
+                (json_octets(list(notes)), row[0]),
+            )
+            connection.execute("DELETE FROM recordings WHERE id = ?", (octets,))
+            return commits.record(
+                connection, CommitKind.DETACHED, octets, epoch, row[2] + 1, row[2]
+            )
+
+        return await asyncio.wrap_future(self._write().submit(job))
 
     async def stage(self, header: SessionHeader) -> SqliteStagedLog:
         """A log that is invisible until it is published."""
@@ -200,7 +262,7 @@ class SqliteLogStore:
             connection.execute("UPDATE logs SET state = ? WHERE log = ?", (DOOMED, log))
             connection.execute("INSERT OR IGNORE INTO tombstones VALUES (?)", (octets,))
             connection.execute("DELETE FROM recordings WHERE id = ?", (octets,))
-            commits.record(connection, commits.DELETED, octets, epoch, 0, last_seq)
+            commits.record(connection, CommitKind.DELETED, octets, epoch, 0, last_seq)
             commits.count(connection, sessions=-1, events=-(last_seq + 1))
             return log
 
@@ -217,7 +279,7 @@ class SqliteLogStore:
         """
 
         def read() -> list[Fault]:
-            connection = self._borrow()
+            connection = self._readers.borrow()
             try:
                 connection.execute("BEGIN")
                 return list(verify(connection, self._types, on_progress))
@@ -252,11 +314,8 @@ class SqliteLogStore:
 
     async def close(self) -> None:
         """Commit what is queued and release the file."""
-        self._closed = True
-        with self._idle_lock:
-            idle, self._idle = self._idle, []
-        for connection in idle:
-            connection.close()
+        self._feed.close()
+        self._readers.close()
         if self._writer is not None:
             await asyncio.to_thread(self._writer.close)
 
@@ -269,8 +328,19 @@ class SqliteLogStore:
         for log, staged_by in grown:
             sweep_growth(writer, log, staged_by)
 
-    def _staged(self, log: int, name: int, growing: StoredSession | None) -> SqliteStagedLog:
-        return SqliteStagedLog(self._write(), self._types, self._register, log, name, growing)
+    def _staged(
+        self, log: int, name: int, growing: StoredSession | None, *, must_be_new: bool = False
+    ) -> SqliteStagedLog:
+        return SqliteStagedLog(
+            self._write(), self._types, self._register, log, name, growing, must_be_new=must_be_new
+        )
+
+    def _remember_log(self, session_id: str, known: tuple[int, int]) -> None:
+        """Keep the number of a log that is appended to; the transaction checks it again."""
+        self._logs.pop(session_id, None)
+        self._logs[session_id] = known
+        if len(self._logs) > _KNOWN_LOGS:
+            self._logs.pop(next(iter(self._logs)))
 
     async def _register(self, names: set[str]) -> None:
         """Give numbers to new event types, on disk before any row uses them."""
@@ -285,33 +355,6 @@ class SqliteLogStore:
             raise PersistenceFailed("the store was opened for reading only")
         return self._writer
 
-    def _borrow(self) -> sqlite3.Connection:
-        if self._closed:
-            raise PersistenceFailed("the store is closed")
-        with self._idle_lock:
-            if self._idle:
-                return self._idle.pop()
-        try:
-            return self._connect()
-        except sqlite3.Error as error:
-            raise PersistenceFailed(f"the store could not be opened: {error}") from error
-
-    def _give_back(self, connection: sqlite3.Connection) -> None:
-        with self._idle_lock:
-            if not self._closed and len(self._idle) < IDLE_READERS:
-                self._idle.append(connection)
-                return
-        connection.close()
-
-    def _connect(self) -> sqlite3.Connection:
-        uri = f"{self._path.absolute().as_uri()}?mode=ro"
-        connection = sqlite3.connect(
-            uri, uri=True, isolation_level=None, check_same_thread=False, cached_statements=256
-        )
-        connection.execute(f"PRAGMA cache_size = -{_READER_CACHE_KIB}")
-        connection.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
-        return connection
-
 
 def _visible(connection: sqlite3.Connection, octets: bytes) -> tuple[int, int, int] | None:
     row: tuple[int, int, int] | None = connection.execute(
@@ -320,20 +363,30 @@ def _visible(connection: sqlite3.Connection, octets: bytes) -> tuple[int, int, i
     return row
 
 
-def _append(connection: sqlite3.Connection, session: StoredSession, batch: Batch) -> Position:
-    octets = to_octets(session.header.session_id)
+def _append(
+    connection: sqlite3.Connection, session_id: str, known: tuple[int, int], batch: Batch
+) -> Position:
+    octets = to_octets(session_id)
     row = _visible(connection, octets)
-    if row is None or row[:2] != (session.log, session.epoch):
-        raise LogConflict(f"{session.header.session_id!r} was replaced or deleted meanwhile")
+    if row is None or row[:2] != known:
+        raise LogConflict(f"{session_id!r} was replaced or deleted meanwhile")
     if row[2] + 1 != batch.first_seq:
-        raise LogConflict(
-            f"{session.header.session_id!r} is at seq {row[2] + 1}, not at {batch.first_seq}"
-        )
+        raise LogConflict(f"{session_id!r} is at seq {row[2] + 1}, not at {batch.first_seq}")
     take_end(connection, batch.log)
     batch.write(connection)
     connection.execute("UPDATE logs SET last_seq = ? WHERE log = ?", (batch.last_seq, batch.log))
     commits.show_latest(connection, batch.log, batch.title, batch.prompt)
     commits.count(connection, events=batch.last_seq - batch.first_seq + 1)
     return commits.record(
-        connection, commits.APPENDED, octets, session.epoch, batch.first_seq, batch.last_seq
+        connection,
+        CommitKind.APPENDED,
+        octets,
+        known[1],
+        batch.first_seq,
+        batch.last_seq,
+        relisted=batch.title is not None or batch.prompt is not None,
     )
+
+
+def _type_names(entries: Sequence[PlacedEntry]) -> set[str]:
+    return {each.entry.type for each in entries} | {CHUNK_TYPE}

@@ -160,7 +160,8 @@ def m003_commits(db: Database) -> None:
             id BLOB NOT NULL,
             epoch INTEGER NOT NULL,
             first_seq INTEGER NOT NULL,
-            last_seq INTEGER NOT NULL
+            last_seq INTEGER NOT NULL,
+            relisted INTEGER NOT NULL
         ) STRICT
         """)
     db.execute("CREATE TABLE tombstones (id BLOB PRIMARY KEY) STRICT, WITHOUT ROWID")

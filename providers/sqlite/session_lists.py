@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from providers.sqlite.codec import to_octets
 from providers.sqlite.headers import COLUMNS, session_of
-from sessiongraph.filters import Range, SessionSelection
+from sessiongraph.filters import Range, SessionSelection, fold_title
 from sessiongraph.ports import SessionKey, SessionOrder, StoredSession
 
 _NEVER_PROMPTED: Final = 0x3FFFFFFFFFFFFFFF
@@ -136,8 +136,3 @@ def _octets(column: str, value: Any) -> Any:
     if value is None or column == "source_kind":
         return value
     return to_octets(value)
-
-
-def fold_title(title: str) -> str:
-    """A title as it is compared: case folded, white space runs as one space."""
-    return " ".join(title.split()).casefold()

@@ -18,6 +18,7 @@ from typing import Any, Final
 from providers.sqlite import commits, headers
 from providers.sqlite.appending import Batch, prepare, shadow
 from providers.sqlite.codec import ROW_COLUMNS, event_of, to_octets
+from providers.sqlite.forking import copy_prefix
 from providers.sqlite.migrations import DOOMED, SEQ_SHIFT, STAGED, VISIBLE
 from providers.sqlite.sweeping import remove_rows, sweep_growth, sweep_log
 from providers.sqlite.types import TypeNames
@@ -25,7 +26,7 @@ from providers.sqlite.writer import Writer
 from sessiongraph.errors import EventNotFound, LogConflict
 from sessiongraph.event import CHUNK_TYPE, DeltaRun, Entry, Seq
 from sessiongraph.header import SessionHeader
-from sessiongraph.ports import PlacedEntry, Position, RecordingState, StoredSession
+from sessiongraph.ports import CommitKind, PlacedEntry, Position, RecordingState, StoredSession
 
 ON_THEIR_WAY: Final = 2
 """Batches of one staged log that may wait for the writer, so that memory stays bounded."""
@@ -41,6 +42,7 @@ class SqliteStagedLog:
 
     name: the ``staged_by`` of its rows.
     growing: the stored session that grows; None for a log of its own.
+    must_be_new: publish only while no stored log has the id.
     """
 
     def __init__(
@@ -51,6 +53,8 @@ class SqliteStagedLog:
         log: int,
         name: int,
         growing: StoredSession | None,
+        *,
+        must_be_new: bool = False,
     ) -> None:
         self._writer = writer
         self._types = types
@@ -58,6 +62,7 @@ class SqliteStagedLog:
         self._log = log
         self._name = name
         self._growing = growing
+        self._must_be_new = must_be_new
         self._visible_seq: Seq = -1 if growing is None else growing.last_seq
         self._last_seq: Seq = self._visible_seq
         self._shadowed: list[tuple[int, int]] = []
@@ -80,6 +85,22 @@ class SqliteStagedLog:
             self._waiting.append(self._writer.submit(partial(self._write, batch), bulk=True))
             while len(self._waiting) > ON_THEIR_WAY:
                 await asyncio.wrap_future(self._waiting.pop(0))
+
+    async def begin_with(
+        self,
+        source: StoredSession,
+        boundary: Seq,
+        title: tuple[Seq, str] | None,
+        prompt: tuple[Seq, int] | None,
+    ) -> None:
+        """Begin with a copy of another log up to a seq where one of its rows ends.
+
+        Raises:
+            LogConflict: the staged log was taken away.
+            PersistenceFailed: the disk refused.
+        """
+        await copy_prefix(self._writer, self._require_ownership, source, boundary, self._log)
+        self._last_seq, self._title, self._prompt = boundary, title, prompt
 
     async def payload(self, seq: Seq) -> bytes:
         """The payload of an event that was staged, or that the log held before it grew.
@@ -182,11 +203,15 @@ class SqliteStagedLog:
         old = connection.execute(
             "SELECT log, last_seq FROM logs WHERE id = ? AND state = ?", (octets, VISIBLE)
         ).fetchone()
+        if old is not None and self._must_be_new:
+            raise LogConflict(f"the id {header.session_id!r} is taken")
         if old is not None:
             connection.execute("UPDATE logs SET state = ? WHERE log = ?", (DOOMED, old[0]))
             commits.count(connection, sessions=-1, events=-(old[1] + 1))
         connection.execute("DELETE FROM tombstones WHERE id = ?", (octets,))
-        kind = commits.REPLACED if old is not None else commits.IMPORTED
+        kind = CommitKind.REPLACED if old is not None else CommitKind.IMPORTED
+        if self._must_be_new:
+            kind = CommitKind.CREATED
         position = commits.record(connection, kind, octets, None, 0, self._last_seq)
         values = headers.header_values(header)
         values.update(state=VISIBLE, epoch=position, last_seq=self._last_seq, staged_by=None)
@@ -217,11 +242,12 @@ class SqliteStagedLog:
             commits.remember_recording(connection, recording)
         return commits.record(
             connection,
-            commits.APPENDED,
+            CommitKind.APPENDED,
             to_octets(header.session_id),
             self._growing.epoch,
             self._visible_seq + 1,
             self._last_seq,
+            relisted=self._title is not None or self._prompt is not None,
         )
 
 

@@ -32,7 +32,12 @@ JOBS_PER_COMMIT: Final = 512
 
 
 class Writer:
-    """Owns the writing connection of one file."""
+    """Owns the writing connection of one file.
+
+    committed: called in the writer's thread after each transaction that is on disk.
+    """
+
+    committed: Callable[[], None] | None = None
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -97,6 +102,8 @@ class Writer:
             for _, future in jobs:
                 future.set_exception(failure)
             return
+        if self.committed is not None:
+            self.committed()
         for future, result, failed in outcomes:
             if failed is None:
                 future.set_result(result)

@@ -30,7 +30,7 @@ from sessiongraph.event import (
     events_of,
 )
 from sessiongraph.filters import ALL_EVENTS, ALL_SESSIONS, EventSelection, SessionSelection
-from sessiongraph.header import SessionHeader
+from sessiongraph.header import SessionHeader, SessionSource, SourceKind
 from sessiongraph.ports import (
     ChildLink,
     CorpusCounts,
@@ -44,7 +44,7 @@ from sessiongraph.ports import (
     WindowRequest,
 )
 from sessiongraph.surface import Surface
-from tests.plain_store import PlainLogStore, run
+from tests.plain_store import PlainLogStore, prefix_of, run
 from tests.strategies import (
     any_text,
     corpora,
@@ -140,6 +140,12 @@ async def stored(store: LogStore, session_id: str) -> StoredSession:
     """The session as it is now."""
     async with store.observe() as reader:
         return await one(reader, session_id)
+
+
+async def position_of(store: LogStore) -> int:
+    """The position of the latest commit."""
+    async with store.observe() as reader:
+        return reader.position
 
 
 async def one(reader: LogReader, session_id: str) -> StoredSession:
@@ -287,13 +293,28 @@ class LogStoreContract:
 
         run(scenario())
 
+    @given(log=logs())
+    def test_a_log_can_be_created_with_its_first_entries(
+        self, stores: Stores, log: list[Entry]
+    ) -> None:
+        async def scenario() -> None:
+            async with stores.twins() as (store, plain):
+                epoch = await store.create(header("a"), placed(log))
+                await write(plain, header("a"), log)
+                assert (await stored(store, "a")).epoch == epoch
+                assert await answers_now(store, "a") == await answers_now(plain, "a")
+                async with store.observe() as reader, plain.observe() as model:
+                    assert await reader.counts() == await model.counts()
+
+        run(scenario())
+
     def test_an_id_that_is_taken_is_a_conflict(self, stores: Stores) -> None:
         async def scenario() -> None:
             async with stores.new() as store:
                 await write(store, header("a"), conversation())
                 before = await answers_now(store, "a")
                 with pytest.raises(LogConflict):
-                    await store.create(header("a", created_at=7))
+                    await store.create(header("a", created_at=7), placed(conversation(2)))
                 assert await answers_now(store, "a") == before
 
         run(scenario())
@@ -301,17 +322,19 @@ class LogStoreContract:
     def test_positions_grow_with_every_commit(self, stores: Stores) -> None:
         async def scenario() -> None:
             async with stores.new() as store:
-                positions = [await store.create(header("a")), await store.create(header("b"))]
-                epoch = (await stored(store, "a")).epoch
+                positions = [await position_of(store)]
+                epoch = await store.create(header("a"))
+                positions.append(await position_of(store))
                 log = placed(conversation(3))
                 positions += [await store.append("a", epoch, [entry]) for entry in log]
                 staged = await store.stage(header("c"))
                 await staged.append(placed(conversation(2)))
                 positions.append(await staged.publish(header("c")))
-                async with store.observe() as reader:
-                    positions.append(reader.position)
-                assert positions[:-1] == sorted(set(positions[:-1]))
-                assert positions[-1] >= positions[-2]
+                assert await position_of(store) >= positions[-1]
+                positions.append(await store.detach("a", epoch, []))
+                await store.delete("a")
+                positions.append(await position_of(store))
+                assert positions == sorted(set(positions))
 
         run(scenario())
 
@@ -1088,6 +1111,144 @@ class LogStoreContract:
 
         run(scenario())
 
+    # Forking
+
+    @given(log=logs(min_size=1), data=st.data())
+    def test_a_fork_begins_with_the_events_up_to_the_boundary_and_goes_on_by_itself(
+        self, stores: Stores, log: list[Entry], data: st.DataObject
+    ) -> None:
+        last = log[-1].last_seq
+        boundary = data.draw(st.just(last) | st.integers(0, last))
+        child = header("child", parent_session="a", seed_length=boundary + 1)
+        prefix = prefix_of(log, boundary)
+        own: list[Entry] = [event(boundary + 1, "session/end-seed"), prompt(boundary + 2, "own")]
+        step = placed([*prefix, *own])[len(prefix) :]
+
+        async def scenario() -> None:
+            async with stores.twins() as (store, plain):
+                await write(store, header("a"), log)
+                source, before = await stored(store, "a"), await answers_now(store, "a")
+                fork = await store.fork(source, boundary, child)
+                await fork.append(step[:1])
+                async with store.observe() as reader:
+                    assert await reader.find(["child"]) == {}
+                    assert await ids_in_order(reader) == ["a"]
+                await fork.publish(child)
+                await append(store, "child", [step[1:]])
+                await write(plain, child, [*prefix, *own])
+                assert await answers_now(store, "child") == await answers_now(plain, "child")
+                assert await answers_now(store, "a") == before
+                async with store.observe() as reader:
+                    counts = CorpusCounts(sessions=2, events=last + 1 + boundary + 3)
+                    assert await reader.counts() == counts
+
+        run(scenario())
+
+    def test_a_fork_of_a_fork_outlives_both_its_ancestors(self, stores: Stores) -> None:
+        log = [*conversation(3), message(3, replaces=(0, 1), sources=[0, 1]), prompt(4, "end")]
+
+        async def scenario() -> None:
+            async with stores.twins() as (store, plain):
+                await write(store, header("a"), log)
+                for parent, child, boundary in [("a", "b", 3), ("b", "c", 2)]:
+                    new = header(child, parent_session=parent)
+                    fork = await store.fork(await stored(store, parent), boundary, new)
+                    await fork.publish(new)
+                await store.delete("a")
+                await store.delete("b")
+                await write(plain, header("c", parent_session="b"), log[:3])
+                assert await answers_now(store, "c") == await answers_now(plain, "c")
+
+        run(scenario())
+
+    def test_a_fork_whose_id_is_taken_meanwhile_is_a_conflict(self, stores: Stores) -> None:
+        async def scenario() -> None:
+            async with stores.new() as store:
+                await write(store, header("a"), conversation(3))
+                fork = await store.fork(await stored(store, "a"), 1, header("b"))
+                await write(store, header("b"), conversation(1))
+                before = await answers_now(store, "b")
+                with pytest.raises(LogConflict):
+                    await fork.publish(header("b"))
+                await fork.abandon()
+                assert await answers_now(store, "b") == before
+
+        run(scenario())
+
+    def test_an_abandoned_fork_leaves_nothing(self, stores: Stores) -> None:
+        async def scenario() -> None:
+            async with stores.new() as store:
+                await write(store, header("a"), conversation(3))
+                before = await answers_now(store, "a")
+                fork = await store.fork(await stored(store, "a"), 1, header("b"))
+                await fork.abandon()
+                async with store.observe() as reader:
+                    assert await ids_in_order(reader) == ["a"]
+                    assert await reader.counts() == CorpusCounts(sessions=1, events=3)
+                    assert await answers(reader, "a") == before
+
+        run(scenario())
+
+    @pytest.mark.parametrize("meanwhile", ["replace", "delete"])
+    def test_a_fork_of_a_log_that_is_gone_is_whole_or_a_conflict(
+        self, stores: Stores, meanwhile: str
+    ) -> None:
+        log = conversation(40)
+
+        async def scenario() -> None:
+            async with stores.twins() as (store, plain):
+                await write(store, header("a"), log)
+                await write(plain, header("b"), log[:30])
+                source = await stored(store, "a")
+                if meanwhile == "replace":
+                    await publish(store, header("a"), conversation(2))
+                else:
+                    await store.delete("a")
+                try:
+                    fork = await store.fork(source, 29, header("b"))
+                    await fork.publish(header("b"))
+                except LogConflict:
+                    async with store.observe() as reader:
+                        assert await reader.find(["b"]) == {}
+                else:
+                    assert await answers_now(store, "b") == await answers_now(plain, "b")
+
+        run(scenario())
+
+    # Detaching
+
+    def test_a_detached_log_names_no_file_and_keeps_everything_else(self, stores: Stores) -> None:
+        file = SessionSource(SourceKind.DSH, "/log", 5, ("torn",))
+        recording = RecordingState("/log", "a", 10, 1, 10, 3, 2, "f")
+
+        async def scenario() -> None:
+            async with stores.new() as store:
+                await publish(store, header("a", source=file), conversation(3), recording)
+                before, as_before = await stored(store, "a"), await answers_now(store, "a")
+                await store.detach("a", before.epoch, ["torn", "resumed here"])
+                source = replace(file, path=None, notes=("torn", "resumed here"))
+                after = await stored(store, "a")
+                assert after.header == header("a", source=source)
+                assert (after.epoch, after.last_seq) == (before.epoch, before.last_seq)
+                now = await answers_now(store, "a")
+                assert {**now, "session": None} == {**as_before, "session": None}
+                async with store.observe() as reader:
+                    assert await reader.recording("/log") is None
+
+        run(scenario())
+
+    def test_detaching_under_another_epoch_or_what_is_gone_is_a_conflict(
+        self, stores: Stores
+    ) -> None:
+        async def scenario() -> None:
+            async with stores.new() as store:
+                epoch = await store.create(header("a"))
+                for session_id, wrong in [("a", epoch + 1), ("b", epoch)]:
+                    with pytest.raises(LogConflict):
+                        await store.detach(session_id, wrong, [])
+
+        run(scenario())
+
     # Recordings
 
     @given(path=any_text, numbers=st.lists(st.integers(0, 2**62), min_size=5, max_size=5))
@@ -1181,16 +1342,6 @@ class LogStoreContract:
 
         run(scenario())
 
-    def test_a_deletion_moves_the_position(self, stores: Stores) -> None:
-        async def scenario() -> None:
-            async with stores.new() as store:
-                created = await store.create(header("a"))
-                await store.delete("a")
-                async with store.observe() as reader:
-                    assert reader.position > created
-
-        run(scenario())
-
     def test_an_id_that_is_created_again_has_another_epoch_and_an_empty_log(
         self, stores: Stores
     ) -> None:
@@ -1208,6 +1359,17 @@ class LogStoreContract:
                 async with store.observe() as reader:
                     assert await reader.surface(last, EVERYTHING) == []
                     assert await reader.citers(last, 0) == []
+
+        run(scenario())
+
+    def test_creating_a_deleted_id_takes_the_tombstone_away(self, stores: Stores) -> None:
+        async def scenario() -> None:
+            async with stores.new() as store:
+                await store.create(header("a"))
+                await store.delete("a")
+                await store.create(header("a"))
+                async with store.observe() as reader:
+                    assert await reader.tombstones(["a"]) == set()
 
         run(scenario())
 
@@ -1301,8 +1463,8 @@ class LogStoreContract:
             epochs, positions = [], []
             for _ in range(3):
                 async with durable_stores.at(path) as store:
-                    positions.append(await store.create(header("a")))
-                    epochs.append((await stored(store, "a")).epoch)
+                    epochs.append(await store.create(header("a")))
+                    positions.append(await position_of(store))
                     await store.delete("a")
             assert len(set(epochs)) == 3
             assert positions == sorted(set(positions))

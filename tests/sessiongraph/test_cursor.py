@@ -45,20 +45,21 @@ def test_a_token_with_any_character_changed_is_invalid(key: list[Any], data: st.
             CODEC.read("events", "bound", changed)
 
 
-@pytest.mark.parametrize("number", range(40))
-def test_the_last_character_of_a_token_has_one_spelling(number: int) -> None:
-    token = CODEC.issue("events", "bound", ["x" * number])
+@pytest.mark.parametrize("length", range(3))
+def test_the_last_character_of_a_token_has_one_spelling(length: int) -> None:
+    token = CODEC.issue("events", "bound", ["x" * length])
     for other in BASE64URL:
         if other != token[-1]:
             with pytest.raises(InvalidCursor):
                 CODEC.read("events", "bound", token[:-1] + other)
 
 
-@pytest.mark.parametrize("number", range(40))
-def test_the_other_base64_alphabet_is_not_ours(number: int) -> None:
-    token = CODEC.issue("events", "bound", [number])
-    other = token.replace("-", "+").replace("_", "/")
-    if other != token:
+def test_the_other_base64_alphabet_is_not_ours() -> None:
+    tokens = [CODEC.issue("events", "bound", [number]) for number in range(40)]
+    spelled = [token.replace("-", "+").replace("_", "/") for token in tokens]
+    changed = [other for other in spelled if other not in tokens]
+    assert changed, "no token of these has a character in which the alphabets differ"
+    for other in changed:
         with pytest.raises(InvalidCursor):
             CODEC.read("events", "bound", other)
 

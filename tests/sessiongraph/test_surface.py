@@ -132,6 +132,24 @@ def test_planning_changes_nothing(log: list[Entry]) -> None:
     assert state_of(surface) == before
 
 
+@given(log=logs(min_size=1))
+@example(log=NESTED_REPLACEMENTS)
+def test_steps_taken_back_lead_through_every_earlier_state_and_forth_again(
+    log: list[Entry],
+) -> None:
+    surface = Surface(payload_lookup(log))
+    states, undos = [state_of(surface)], []
+    for entry in log:
+        undos.append(surface.apply(surface.plan(entry)))
+        states.append(state_of(surface))
+    for undo, before in zip(reversed(undos), states[-2::-1], strict=True):
+        surface.revert(undo)
+        assert state_of(surface) == before
+    for entry in log:
+        surface.advance(entry)
+    assert state_of(surface) == states[-1]
+
+
 def test_a_run_is_one_step_over_all_its_seqs() -> None:
     surface = surface_of([message(0), delta_run(1, ["a", "b", "c"])])
     assert (surface.current(), surface.next_seq) == ([0], 4)

@@ -141,11 +141,16 @@ def test_parts_are_trimmed_blanks_dropped_and_the_rest_joined_by_newlines() -> N
 @given(data=json_objects)
 def test_an_odd_payload_has_some_text_or_none_and_never_fails(data: dict[str, Any]) -> None:
     keys = ("content", "message", "todos", "reason", "failure", "error", "text", "arguments")
-    wrapped = dict.fromkeys(keys, data)
-    listed = dict.fromkeys(keys, [data, {"type": "text", **data}, {"type": "tool-result"} | data])
+    blocks = [data, {"type": "text", **data}, {"type": "tool-result"} | data]
+    wrapped: dict[str, Any] = dict.fromkeys(keys, data)
+    listed: dict[str, Any] = dict.fromkeys(keys, blocks)
     for event_type in SEMANTIC_TYPES:
         for odd in (data, wrapped, listed):
             assert isinstance(text_of(event_type, odd), str)
+
+
+def test_a_decision_that_is_no_word_gives_nothing() -> None:
+    assert text_of("hook/result", {"decision": ["block"], "stderrSummary": "noise"}) == ""
 
 
 def test_a_payload_that_is_no_object_has_no_text() -> None:

@@ -1,0 +1,169 @@
+"""A server in a process of its own, and clients that ask it as fast as it answers.
+
+The client is a bare HTTP/1.1 exchange over kept connections: what a general client library costs
+for each request would be a good part of what is measured.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import msgspec
+
+from benchmarks.figures import Sample
+
+CONNECTIONS: Final = 4
+RATE: Final = "requests/s"
+_READY: Final = "listening on "
+_STARTS_WITHIN_S: Final = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One request: where, and the body that is posted there."""
+
+    url: str
+    body: bytes
+
+    @classmethod
+    def of_query(cls, url: str, query: str, **variables: Any) -> Target:
+        """A GraphQL operation."""
+        body = msgspec.json.encode({"query": query, "variables": variables})
+        return cls(f"{url}/graphql", body)
+
+
+@asynccontextmanager
+async def running_server(*arguments: str) -> AsyncIterator[str]:
+    """The address of a server started as ``python -m ARGUMENTS``; it is stopped afterwards."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        *arguments,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    complaints = asyncio.create_task(process.stderr.read())
+    try:
+        line = (await asyncio.wait_for(process.stdout.readline(), _STARTS_WITHIN_S)).decode()
+        if not line.startswith(_READY):
+            said = (await complaints).decode(errors="replace")
+            raise RuntimeError(f"{' '.join(arguments)} did not start: {said[-2000:]}")
+        yield line.removeprefix(_READY).strip()
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        await process.wait()
+        await complaints
+
+
+@asynccontextmanager
+async def sessiongraph_server(data_dir: Path) -> AsyncIterator[str]:
+    """The address of our own server over a data directory."""
+    arguments = ("serve", "--data-dir", str(data_dir), "--port", "0")
+    async with running_server("server.cli", *arguments) as url:
+        yield url
+
+
+class Connection:
+    """One kept connection."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    @classmethod
+    @asynccontextmanager
+    async def to(cls, url: str) -> AsyncIterator[Connection]:
+        """A connection to the host of ``url``."""
+        place = urlsplit(url)
+        reader, writer = await asyncio.open_connection(place.hostname, place.port, limit=1 << 24)
+        try:
+            yield cls(reader, writer)
+        finally:
+            writer.close()
+            await writer.wait_closed()
+
+    async def post(self, target: Target) -> bytes:
+        """The body of the answer.
+
+        Raises:
+            RuntimeError: the answer is not 200.
+        """
+        place = urlsplit(target.url)
+        head = (
+            f"POST {place.path} HTTP/1.1\r\nHost: {place.netloc}\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(target.body)}\r\n\r\n"
+        )
+        self._writer.write(head.encode() + target.body)
+        answer = (await self._reader.readuntil(b"\r\n\r\n")).lower()
+        length = int(answer.partition(b"content-length:")[2].split(b"\r\n", 1)[0])
+        body = await self._reader.readexactly(length)
+        if not answer.startswith(b"http/1.1 200"):
+            raise RuntimeError(f"{target.url} answered {answer[:30]!r}: {body[:500]!r}")
+        return body
+
+
+async def answer_of(target: Target) -> Any:
+    """The answer, decoded; errors in a GraphQL answer are failures of the measurement.
+
+    Raises:
+        RuntimeError: the answer is not 200, or has errors.
+    """
+    async with Connection.to(target.url) as connection:
+        answer = msgspec.json.decode(await connection.post(target))
+    if isinstance(answer, dict) and answer.get("errors"):
+        raise RuntimeError(f"{target.url} answered with errors: {answer['errors'][:2]}")
+    return answer
+
+
+async def request_times(rounds: int, target: Target) -> Sample:
+    """Milliseconds of single requests on one connection, the next when the last is answered."""
+    taken = []
+    async with Connection.to(target.url) as connection:
+        for turn in range(-2, rounds):
+            begun = time.perf_counter()
+            await connection.post(target)
+            if turn >= 0:
+                taken.append((time.perf_counter() - begun) * 1e3)
+    return Sample.of(taken)
+
+
+async def request_rates(
+    rounds: int, seconds: float, targets: Mapping[str, Target]
+) -> dict[str, Sample]:
+    """Requests a second over a few connections, the targets in turn."""
+    rates: dict[str, list[float]] = {name: [] for name in targets}
+    for turn in range(-1, rounds):
+        names = list(targets)[:: 1 if turn % 2 else -1]
+        for name in names:
+            rate = await _rate(targets[name], seconds if turn >= 0 else seconds / 4)
+            if turn >= 0:
+                rates[name].append(rate)
+    return {name: Sample.of(values, RATE) for name, values in rates.items()}
+
+
+async def _rate(target: Target, seconds: float) -> float:
+    begun = time.perf_counter()
+    counts = await asyncio.gather(
+        *(_ask_until(target, begun + seconds) for _ in range(CONNECTIONS))
+    )
+    return sum(counts) / (time.perf_counter() - begun)
+
+
+async def _ask_until(target: Target, end: float) -> int:
+    count = 0
+    async with Connection.to(target.url) as connection:
+        while time.perf_counter() < end:
+            await connection.post(target)
+            count += 1
+    return count

@@ -1,0 +1,90 @@
+"""How much is measured: the sizes of every corpus and the number of runs, for each way to run.
+
+The shapes are the same at every scale, and so are the limits; a smaller scale has fewer runs and
+shorter logs, so its figures scatter more and its ratios are of a smaller distance.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Sizes and numbers of runs.
+
+    rounds: runs of a short question. long_rounds: of what takes seconds.
+    few_events, many_events: of the short and the long session.
+    few_sessions, many_sessions: of the small and the large corpus. events_each: of their sessions.
+    lineage: sessions of a deep and of a wide family. nodes: removed by the larger replacement.
+    import_bytes: of each imported file. long_import_bytes: of the one whose memory is watched.
+    appended: events appended by each run. load_s: seconds that a server is under load in one run.
+    """
+
+    name: str
+    rounds: int
+    long_rounds: int
+    few_events: int
+    many_events: int
+    few_sessions: int
+    many_sessions: int
+    events_each: int
+    lineage: int
+    nodes: int
+    import_bytes: int
+    long_import_bytes: int
+    appended: int
+    load_s: float
+
+
+QUICK: Final = Scale(
+    name="quick",
+    rounds=15,
+    long_rounds=3,
+    few_events=1_000,
+    many_events=100_000,
+    few_sessions=1_000,
+    many_sessions=10_000,
+    events_each=2,
+    lineage=10_000,
+    nodes=10_000,
+    import_bytes=6_000_000,
+    long_import_bytes=90_000_000,
+    appended=5_000,
+    load_s=0.4,
+)
+
+MODERATE: Final = Scale(
+    name="moderate",
+    rounds=40,
+    long_rounds=5,
+    few_events=1_000,
+    many_events=1_000_000,
+    few_sessions=1_000,
+    many_sessions=100_000,
+    events_each=2,
+    lineage=10_000,
+    nodes=10_000,
+    import_bytes=40_000_000,
+    long_import_bytes=400_000_000,
+    appended=20_000,
+    load_s=1.5,
+)
+
+FULL: Final = Scale(
+    name="full",
+    rounds=200,
+    long_rounds=9,
+    few_events=1_000,
+    many_events=1_000_000,
+    few_sessions=1_000,
+    many_sessions=100_000,
+    events_each=10,
+    lineage=10_000,
+    nodes=10_000,
+    import_bytes=100_000_000,
+    long_import_bytes=2_000_000_000,
+    appended=100_000,
+    load_s=5.0,
+)

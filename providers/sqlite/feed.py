@@ -1,0 +1,72 @@
+"""The feed of commits, followed from any position: read from its table, woken by the writer.
+
+What a follower reads is what is on disk, in the order of commits; being woken only says that it may
+be worth a look. So a follower may be as slow as it likes and misses nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator
+from typing import Final
+
+from providers.sqlite.commits import commits_after
+from providers.sqlite.connections import Readers
+from sessiongraph.errors import PersistenceFailed
+from sessiongraph.ports import Commit, Position
+
+COMMITS_AT_ONCE: Final = 1000
+
+
+class SqliteCommitFeed:
+    """See :class:`sessiongraph.ports.CommitFeed`."""
+
+    def __init__(self, readers: Readers) -> None:
+        self._readers = readers
+        self._waiting: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = set()
+        self._closed = False
+
+    async def follow(self, after: Position) -> AsyncIterator[list[Commit]]:
+        """Every commit after a position, in order, without a hole; ends with the store.
+
+        Raises:
+            PersistenceFailed: the feed cannot be read.
+        """
+        woken = asyncio.Event()
+        entry = (asyncio.get_running_loop(), woken)
+        self._waiting.add(entry)
+        try:
+            while not self._closed:
+                woken.clear()
+                commits = self._read(after)
+                if commits:
+                    yield commits
+                    after = commits[-1].position
+                else:
+                    await woken.wait()
+        finally:
+            self._waiting.discard(entry)
+
+    def wake(self) -> None:
+        """Let every follower look again; called by the writer's thread after a commit."""
+        for loop, woken in tuple(self._waiting):
+            try:
+                loop.call_soon_threadsafe(woken.set)
+            except RuntimeError:
+                # The loop of this follower is closed, and the follower with it.
+                self._waiting.discard((loop, woken))
+
+    def close(self) -> None:
+        """End every follower."""
+        self._closed = True
+        self.wake()
+
+    def _read(self, after: Position) -> list[Commit]:
+        connection = self._readers.borrow()
+        try:
+            return commits_after(connection, after, COMMITS_AT_ONCE)
+        except sqlite3.Error as error:
+            raise PersistenceFailed(f"the feed of commits cannot be read: {error}") from error
+        finally:
+            self._readers.give_back(connection)

@@ -1,0 +1,1 @@
+"""The application: configuration, wiring, the ASGI application and the command line."""

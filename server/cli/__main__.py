@@ -1,0 +1,5 @@
+"""``python -m server.cli`` is ``sessiongraph``."""
+
+from server.cli import main
+
+main()

@@ -1,0 +1,54 @@
+"""``sessiongraph demo``: a whole server over sample sessions, leaving nothing behind."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import rich_click as click
+
+from server.cli.options import Common, common_options, examples, listen_options
+
+
+@click.command(
+    "demo",
+    epilog=examples(
+        "sessiongraph demo",
+        "sessiongraph demo --port 0",
+        "sessiongraph demo --once",
+    ),
+)
+@click.option(
+    "--once", is_flag=True, help="Ask one query of each kind, print the answers, and end."
+)
+@common_options
+@listen_options
+def command(common: Common, once: bool, host: str | None, port: int | None) -> None:
+    """Start a server over the bundled sample sessions, and say what to try.
+
+    The store is made anew in a temporary directory that goes when the demo ends; with `--data-dir`
+    it is made there and stays. `--once` takes a free port unless one is given.
+    """
+    with ExitStack() as resources:
+        folder = common.data_dir
+        if folder is None:
+            folder = Path(resources.enter_context(TemporaryDirectory(prefix="sessiongraph-demo-")))
+        if once and port is None:
+            port = 0
+        level = common.log_level or "warning"
+        settings = common.settings(data_dir=folder, log_level=level, host=host, port=port)
+        from server.cli.demo_tour import import_samples, print_tour, print_welcome
+        from server.cli.serving import serving
+
+        async def demo() -> None:
+            async with serving(settings, "demo") as server:
+                report = await import_samples(server.services)
+                print_welcome(server.url, settings.data_dir, report)
+                if once:
+                    await print_tour(server.url)
+                else:
+                    await server.asked_to_stop.wait()
+
+        asyncio.run(demo())

@@ -1,0 +1,90 @@
+"""Options that many commands share, and the settings that come of them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import rich_click as click
+
+if TYPE_CHECKING:
+    from server.settings import Settings
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Common:
+    """What was given for the options of every command; None: not given."""
+
+    data_dir: Path | None
+    config: Path | None
+    log_level: str | None
+
+    def settings(self, **options: Any) -> Settings:
+        """The settings in force, with further options of the command; logging follows them.
+
+        Raises:
+            InvalidConfig: see :func:`server.settings.load_settings`.
+        """
+        from server.observability import configure_logging
+        from server.settings import load_settings
+
+        given = {"data_dir": self.data_dir, "log_level": self.log_level, **options}
+        settings = load_settings(given, self.config)
+        configure_logging(settings.log_level)
+        return settings
+
+
+def common_options(command: F) -> Callable[..., Any]:
+    """Give a command ``--data-dir``, ``--config`` and ``--log-level``, passed as one ``common``."""
+
+    @click.option(
+        "--data-dir",
+        type=click.Path(file_okay=False, path_type=Path),
+        metavar="DIR",
+        help="Directory that holds the store. Default: the platform's user data directory.",
+    )
+    @click.option(
+        "--config",
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help="Settings in TOML. Default: sessiongraph.toml in the data directory.",
+    )
+    @click.option(
+        "--log-level",
+        type=click.Choice(["debug", "info", "warning", "error"]),
+        help="The least severe message to log, to stderr. Default: info.",
+    )
+    @functools.wraps(command)
+    def with_common(
+        *args: Any,
+        data_dir: Path | None,
+        config: Path | None,
+        log_level: str | None,
+        **options: Any,
+    ) -> Any:
+        return command(Common(data_dir, config, log_level), *args, **options)
+
+    return with_common
+
+
+def listen_options(command: F) -> F:
+    """Give a command ``--host`` and ``--port``."""
+    host = click.option("--host", help="Address to listen on, loopback only. Default: 127.0.0.1.")
+    port = click.option(
+        "--port", type=click.IntRange(0, 65535), help="Port; 0 picks a free one. Default: 8642."
+    )
+    return host(port(command))
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+"""``--json``, passed as ``as_json``."""
+
+
+def examples(*lines: str) -> str:
+    """The epilog of a command's help."""
+    return "\n\n".join(["Examples:", *(f"$ {line}" for line in lines)])

@@ -1,0 +1,36 @@
+"""``sessiongraph serve``: the server, until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+
+import rich_click as click
+
+from server.cli.options import Common, common_options, examples, listen_options
+
+
+@click.command(
+    "serve",
+    epilog=examples(
+        "sessiongraph serve",
+        "sessiongraph serve --port 0 --data-dir ./archive",
+        "SESSIONGRAPH_PAGE_MAX=500 sessiongraph serve --log-level debug",
+    ),
+)
+@common_options
+@listen_options
+def command(common: Common, host: str | None, port: int | None) -> None:
+    """Serve the GraphQL API over one data directory.
+
+    Prints one line when it is ready, `listening on http://HOST:PORT`, and stops cleanly on SIGINT
+    or SIGTERM. Only loopback addresses are accepted so far.
+    """
+    settings = common.settings(host=host, port=port)
+    from server.cli.serving import serving
+
+    async def serve() -> None:
+        async with serving(settings, "serve") as server:
+            click.echo(f"listening on {server.url}")
+            await server.asked_to_stop.wait()
+
+    asyncio.run(serve())

@@ -1,0 +1,61 @@
+"""What a browser and a supervisor ask for beside the API: GraphiQL, health, readiness."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
+
+from server.graphiql import (
+    ASSET_TYPES,
+    CDN_CONTENT_SECURITY_POLICY,
+    CONTENT_SECURITY_POLICY,
+    asset_path,
+    assets_built,
+    graphiql_page,
+)
+from server.refusals import error_response
+from server.wiring import Services
+from sessiongraph.errors import SessionGraphError
+
+GRAPHQL_PATH: Final = "/graphql"
+
+
+def page_routes(services: Services) -> list[Route]:
+    """The routes of everything that is not GraphQL."""
+
+    async def graphiql(request: Request) -> Response:
+        cdn = request.query_params.get("cdn") == "1" and not assets_built()
+        policy = CDN_CONTENT_SECURITY_POLICY if cdn else CONTENT_SECURITY_POLICY
+        headers = {"content-security-policy": policy, "cache-control": "no-cache"}
+        return HTMLResponse(graphiql_page(GRAPHQL_PATH, cdn=cdn), headers=headers)
+
+    async def asset(request: Request) -> Response:
+        name = request.path_params["name"]
+        path = asset_path(name)
+        if path is None:
+            return error_response(404, "there is no such file")
+        headers = {"cache-control": "no-cache"}
+        return FileResponse(path, headers=headers, media_type=ASSET_TYPES[name])
+
+    async def healthz(_: Request) -> Response:
+        return JSONResponse({"status": "ok"}, headers={"cache-control": "no-store"})
+
+    async def readyz(_: Request) -> Response:
+        try:
+            async with services.query.observe() as observation:
+                counts = await observation.counts()
+        except SessionGraphError as error:
+            answer = {"ready": False, "code": error.code, "reason": error.message}
+            return JSONResponse(answer, 503, headers={"cache-control": "no-store"})
+        answer = {"ready": True, "sessions": counts.sessions, "events": counts.events}
+        return JSONResponse(answer, headers={"cache-control": "no-store"})
+
+    return [
+        Route("/", graphiql, methods=["GET"]),
+        Route("/graphiql/{name}", asset, methods=["GET"]),
+        Route("/healthz", healthz, methods=["GET"]),
+        Route("/readyz", readyz, methods=["GET"]),
+    ]

@@ -1,0 +1,200 @@
+"""The settings of one server: every knob of the product, typed, in one object.
+
+A value comes from the first of these that has it: the command line, the environment
+(``SESSIONGRAPH_`` and the key in capitals), a file in TOML, the default below. The file is the one
+named by ``--config``, else ``sessiongraph.toml`` in the data directory when there is one. Keys are
+flat and spelled alike everywhere. A key that nobody knows is refused, never ignored, and the
+refusal names the nearest key that exists: a misspelt limit must not be a limit that is off.
+
+``docs/configuration.md`` is written from the fields of :class:`Settings` by
+:mod:`server.configuration_document`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+import platformdirs
+from pydantic import BeforeValidator, Field, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    EnvSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+from typing_extensions import override
+
+from sessiongraph.errors import InvalidConfig
+
+ENVIRONMENT_PREFIX: Final = "SESSIONGRAPH_"
+CONFIGURATION_FILE: Final = "sessiongraph.toml"
+
+NOT_SETTINGS: Final = frozenset({"SESSIONGRAPH_RECORDINGS", "SESSIONGRAPH_TEST_PROFILE"})
+"""Variables with our prefix that are no settings: they steer the project's own tests."""
+
+
+def default_data_directory() -> Path:
+    """The user's data directory for this program, as the platform has it."""
+    return Path(platformdirs.user_data_dir("sessiongraph", appauthor=False))
+
+
+def _directory(value: object) -> object:
+    """A path as typed by a person: not blank, ``~`` meant as the home directory."""
+    if isinstance(value, str):
+        if not value.strip():
+            raise ValueError("must not be blank")
+        return Path(value).expanduser()
+    return value
+
+
+class Settings(BaseSettings):
+    """Every setting, its type, range and default.
+
+    Made from what it is given alone; :func:`load_settings` looks elsewhere.
+    """
+
+    model_config = SettingsConfigDict(
+        env_prefix=ENVIRONMENT_PREFIX, extra="forbid", frozen=True, hide_input_in_errors=True
+    )
+
+    data_dir: Annotated[Path, BeforeValidator(_directory)] = Field(
+        default_factory=default_data_directory,
+        description="Directory that holds everything the server keeps. Created for its owner alone "
+        "(mode 0700); one server at a time may hold it.",
+    )
+    host: str = Field(
+        default="127.0.0.1",
+        min_length=1,
+        description="Address or name to listen on. Only loopback is accepted: any other needs "
+        "authentication, which does not exist yet.",
+    )
+    port: int = Field(
+        default=8642, ge=0, le=65535, description="TCP port to listen on; 0 picks a free one."
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        default="info", description="The least severe message that is logged, to stderr."
+    )
+    page_max: int = Field(
+        default=200, ge=1, le=10_000, description="Most items in one page of a list (items)."
+    )
+    read_window_max: int = Field(
+        default=50,
+        ge=0,
+        le=10_000,
+        description="Most neighbours on either side of an event window (events).",
+    )
+    lineage_page_max: int = Field(
+        default=2000,
+        ge=1,
+        le=100_000,
+        description="Most descendants in one page of a lineage (sessions).",
+    )
+    max_request_bytes: int = Field(
+        default=8 * 1024 * 1024,
+        ge=1024,
+        description="Largest body of an HTTP request; a larger one is answered with 413 (bytes).",
+    )
+    max_query_tokens: int = Field(
+        default=5000, ge=100, description="Most tokens in one GraphQL document (tokens)."
+    )
+    max_query_depth: int = Field(
+        default=25,
+        ge=5,
+        description="Deepest nesting of fields in one GraphQL operation, introspection aside "
+        "(levels).",
+    )
+    max_query_aliases: int = Field(
+        default=200,
+        ge=0,
+        description="Most aliased fields in one GraphQL operation, each use of a fragment counted "
+        "(aliases).",
+    )
+    shutdown_grace_s: float = Field(
+        default=10.0,
+        ge=1,
+        le=600,
+        description="Longest that a clean stop may take; requests that still run when four fifths "
+        "of it have passed are cancelled (seconds).",
+    )
+
+    @classmethod
+    @override
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return (init_settings,)
+
+
+def load_settings(
+    command_line: Mapping[str, Any] | None = None, config: Path | None = None
+) -> Settings:
+    """The settings in force.
+
+    command_line: what was asked for there, by key; values of None were not.
+    config: the file named by ``--config``.
+
+    Raises:
+        InvalidConfig: an unknown key, a value of the wrong type or outside its range, a file that
+            cannot be read.
+    """
+    asked = {key: value for key, value in (command_line or {}).items() if value is not None}
+    environment = _environment()
+    places = {key: f"{ENVIRONMENT_PREFIX}{key.upper()} (environment)" for key in environment}
+    places |= {key: f"--{key.replace('_', '-')}" for key in asked}
+    chosen = {**environment, **asked}
+    path = config or _validated(chosen, places).data_dir / CONFIGURATION_FILE
+    if config is None and not path.is_file():
+        return _validated(chosen, places)
+    from_file = _file(path)
+    if config is None and "data_dir" in from_file:
+        raise InvalidConfig(f"{path}: data_dir cannot be set in the data directory itself")
+    return _validated(
+        {**from_file, **chosen}, {key: f"{path}: {key}" for key in from_file} | places
+    )
+
+
+def _validated(values: Mapping[str, Any], places: Mapping[str, str]) -> Settings:
+    """``places``: where each value was found, for the refusal of a bad one."""
+    try:
+        return Settings(**values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        message = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
+        raise InvalidConfig(f"{places[str(first['loc'][0])]}: {message}") from error
+
+
+def _environment() -> dict[str, Any]:
+    names = {f"{ENVIRONMENT_PREFIX}{key.upper()}" for key in Settings.model_fields} | NOT_SETTINGS
+    for name in sorted(os.environ):
+        if name.upper().startswith(ENVIRONMENT_PREFIX) and name.upper() not in names:
+            raise InvalidConfig(f"environment: {_unknown(name, names - NOT_SETTINGS)}")
+    return dict(EnvSettingsSource(Settings)())
+
+
+def _file(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise InvalidConfig(f"{path}: there is no such configuration file")
+    try:
+        values = TomlConfigSettingsSource(Settings, toml_file=path).toml_data
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidConfig(f"{path}: {error}") from error
+    for key in values:
+        if key not in Settings.model_fields:
+            raise InvalidConfig(f"{path}: {_unknown(key, Settings.model_fields)}")
+    return values
+
+
+def _unknown(name: str, known: Iterable[str]) -> str:
+    nearest = difflib.get_close_matches(name, known, n=1, cutoff=0.0)
+    return f"there is no setting {name!r}; the nearest is {nearest[0]!r}"

@@ -1,0 +1,86 @@
+"""What the program is made of: settings in, services out. The one place that names providers."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from providers.recordings.dsh import DshReader
+from providers.sqlite.log_store import SqliteLogStore
+from resolvers.context import Services as OperationServices
+from server.data_directory import DataDirectory
+from server.settings import Settings
+from server.version import program_version
+from sessiongraph.corpus import Corpus
+from sessiongraph.cursor import KEY_BYTES, CursorCodec
+from sessiongraph.header import EpochMillis
+from sessiongraph.importing import Importer
+from sessiongraph.ports import RecordingReader
+from sessiongraph.query import QueryLimits, SessionQuery
+
+READERS: Final[tuple[RecordingReader, ...]] = (DshReader(),)
+"""The recorders whose files are understood, asked in this order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """Everything that a server or a command works with, over one open store."""
+
+    settings: Settings
+    store: SqliteLogStore
+    query: SessionQuery
+    importer: Importer
+
+    def of_operations(self) -> OperationServices:
+        """What is offered to every GraphQL operation."""
+        return OperationServices(self.query, program_version())
+
+
+@asynccontextmanager
+async def open_for_writing(settings: Settings, directory: DataDirectory) -> AsyncIterator[Services]:
+    """The services over a directory that this process holds.
+
+    Raises:
+        InvalidConfig: the files in the directory are not ours, or of a newer version.
+        PersistenceFailed: the store cannot be opened.
+    """
+    store = await asyncio.to_thread(SqliteLogStore.open, directory.log_path)
+    try:
+        yield _services(settings, store, directory.cursor_key())
+    finally:
+        await store.close()
+
+
+@asynccontextmanager
+async def open_for_reading(settings: Settings) -> AsyncIterator[Services]:
+    """The services beside whoever holds the directory; their cursors end with the process.
+
+    Raises:
+        InvalidConfig: there is no store yet, or it is not ours.
+    """
+    path = DataDirectory(settings.data_dir).log_path
+    store = await asyncio.to_thread(SqliteLogStore.open, path, read_only=True)
+    try:
+        yield _services(settings, store, secrets.token_bytes(KEY_BYTES))
+    finally:
+        await store.close()
+
+
+def _services(settings: Settings, store: SqliteLogStore, cursor_key: bytes) -> Services:
+    limits = QueryLimits(
+        page_max=settings.page_max,
+        read_window_max=settings.read_window_max,
+        lineage_page_max=settings.lineage_page_max,
+    )
+    query = SessionQuery(Corpus(store), CursorCodec(cursor_key), limits)
+    return Services(settings, store, query, Importer(store, now_ms))
+
+
+def now_ms() -> EpochMillis:
+    """The present moment by the system's clock."""
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,130 @@
+"""Changes of the session list, as they happen: what a front end follows to keep its list true.
+
+Some changes are commits (a first transaction, a title, an import, a deletion), some are of the
+live set alone (created, resumed, closed). Both come together here, in one order, and are kept for a
+while in a bounded backlog, so that a client that was away for a moment can go on where it was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections import deque
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from sessiongraph.cursor import CursorCodec
+from sessiongraph.errors import StaleCursor
+from sessiongraph.ports import Commit, CommitKind
+from sessiongraph.writing import Lifecycle
+
+BACKLOG: Final = 10_000
+"""Changes kept for those who come back."""
+
+_BRAND: Final = "corpus"
+
+
+class ChangeKind(StrEnum):
+    """UPDATED: title or activity; REPLACED: the stored log was read anew."""
+
+    CREATED = "created"
+    RESUMED = "resumed"
+    PERSISTED = "persisted"
+    CLOSED = "closed"
+    DELETED = "deleted"
+    IMPORTED = "imported"
+    UPDATED = "updated"
+    REPLACED = "replaced"
+
+
+_OF_COMMITS: Final = {
+    CommitKind.CREATED: ChangeKind.PERSISTED,
+    CommitKind.IMPORTED: ChangeKind.IMPORTED,
+    CommitKind.REPLACED: ChangeKind.REPLACED,
+    CommitKind.DETACHED: ChangeKind.UPDATED,
+    CommitKind.DELETED: ChangeKind.DELETED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusChange:
+    """One change of the list of sessions."""
+
+    number: int
+    kind: ChangeKind
+    session_id: str
+
+
+class CorpusChanges(Lifecycle):
+    """The changes of one server since it started."""
+
+    def __init__(self, cursors: CursorCodec) -> None:
+        self._cursors = cursors
+        # Numbers mean nothing to another run of the server, so cursors name the run.
+        self._run = secrets.token_hex(8)
+        self._next = 0
+        self._backlog: deque[CorpusChange] = deque(maxlen=BACKLOG)
+        self._news = asyncio.Event()
+        self._stopped = False
+
+    def created(self, session_id: str) -> None:
+        self._add(ChangeKind.CREATED, session_id)
+
+    def resumed(self, session_id: str) -> None:
+        self._add(ChangeKind.RESUMED, session_id)
+
+    def closed(self, session_id: str) -> None:
+        self._add(ChangeKind.CLOSED, session_id)
+
+    def commit(self, commit: Commit) -> None:
+        """Take one commit of the feed into account."""
+        kind = _OF_COMMITS.get(commit.kind)
+        if kind is None and commit.relisted:
+            kind = ChangeKind.UPDATED
+        if kind is not None:
+            self._add(kind, commit.session_id)
+
+    def stop(self) -> None:
+        """End every follower cleanly."""
+        self._stopped = True
+        self._wake()
+
+    def cursor(self, change: CorpusChange) -> str:
+        """The cursor of a change."""
+        return self._cursors.issue(_BRAND, self._run, [change.number])
+
+    async def follow(self, after: str | None) -> AsyncIterator[CorpusChange]:
+        """Every change from now on, or after a cursor of the recent past.
+
+        Raises:
+            InvalidCursor: this server did not issue it.
+            StaleCursor: it is of an earlier run, or too far back; so is one who is too slow.
+        """
+        number = self._next
+        if after is not None:
+            (last,) = self._cursors.read(_BRAND, self._run, after)
+            number = last + 1
+        while True:
+            news = self._news
+            if number < self._next:
+                first = self._backlog[0].number
+                if number < first:
+                    raise StaleCursor("too much has changed since: read the list again")
+                change = self._backlog[number - first]
+                yield change
+                number += 1
+            elif self._stopped:
+                return
+            else:
+                await news.wait()
+
+    def _add(self, kind: ChangeKind, session_id: str) -> None:
+        self._backlog.append(CorpusChange(self._next, kind, session_id))
+        self._next += 1
+        self._wake()
+
+    def _wake(self) -> None:
+        news, self._news = self._news, asyncio.Event()
+        news.set()

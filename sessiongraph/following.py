@@ -1,0 +1,211 @@
+"""Following logs as they grow: every committed event, in order, without a gap or a repeat.
+
+A follower has no queue, only a place: the seq that it was given last. What comes next it takes
+from a ring of recent events that all followers of a session share, and, when it is too slow for the
+ring, from the store, at its own pace. So a slow follower costs nothing and loses nothing.
+
+One task reads the feed of commits and, for the sessions that somebody follows, the new events, once
+for all followers. Closing and resuming a session end nothing; its deletion ends its followers, and
+when its log is read anew they are told so (projections.md, "Pushing").
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
+from itertools import islice
+from typing import Final
+
+import structlog
+
+from sessiongraph.errors import LogConflict, LogReplaced, SessionGraphError, SessionNotFound
+from sessiongraph.event import PlacedEvent, Seq
+from sessiongraph.filters import ALL_EVENTS
+from sessiongraph.ports import (
+    Commit,
+    CommitFeed,
+    CommitKind,
+    LogStore,
+    StoredSession,
+    WindowRequest,
+)
+
+_log: Final = structlog.get_logger(__name__)
+
+RING_EVENTS: Final = 1024
+"""Recent events kept for the followers of one session."""
+
+PAGE_EVENTS: Final = 100
+"""Events read from the store at a time."""
+
+_RETRY_S: Final = 0.5
+
+
+class Following:
+    """The followers of one server.
+
+    on_commit: called with every commit, in order, after the followers were served.
+    """
+
+    def __init__(
+        self,
+        store: LogStore,
+        feed: CommitFeed,
+        on_commit: Callable[[Commit], None] | None = None,
+    ) -> None:
+        self._store = store
+        self._feed = feed
+        self._on_commit = on_commit
+        self._rings: dict[str, _Ring] = {}
+        self._stopped = False
+
+    async def run(self) -> None:
+        """Follow the feed until it ends or the task is cancelled; the position is kept by us."""
+        async with self._store.observe() as reader:
+            position = reader.position
+        while not self._stopped:
+            try:
+                async with aclosing(self._feed.follow(position)) as batches:  # type: ignore[type-var]
+                    async for commits in batches:
+                        await self._serve(commits)
+                        position = commits[-1].position
+                return
+            except SessionGraphError as error:
+                _log.warning("the feed of commits is read again later", error=error.message)
+                await asyncio.sleep(_RETRY_S)
+
+    def stop(self) -> None:
+        """End every follower cleanly."""
+        self._stopped = True
+        for ring in list(self._rings.values()):
+            ring.end(None)
+
+    async def events(self, session_id: str, after_seq: Seq) -> AsyncIterator[PlacedEvent]:
+        """Every committed event after ``after_seq``, stored ones first, then as they come.
+
+        Ends when the session is deleted or the server stops.
+
+        Raises:
+            SessionNotFound: there is no such session.
+            LogConflict: the log is not that long.
+            LogReplaced: the log was read anew.
+            PersistenceFailed: the store cannot be read.
+        """
+        ring = self._rings.setdefault(session_id, _Ring())
+        ring.followers += 1
+        try:
+            stored = await self._require(session_id)
+            if after_seq > stored.last_seq:
+                raise LogConflict(f"{session_id!r} ends at {stored.last_seq}, not at {after_seq}")
+            while True:
+                # Taken before looking: what comes after the look wakes us.
+                news = ring.news()
+                events = ring.after(after_seq)
+                if events is None:
+                    events = await self._page(session_id, stored.epoch, after_seq)
+                for event in events:
+                    yield event
+                    after_seq = event.seq
+                if not events:
+                    if ring.ended:
+                        if ring.error is not None:
+                            raise ring.error
+                        return
+                    await news.wait()
+        finally:
+            ring.followers -= 1
+            if not ring.followers and self._rings.get(session_id) is ring:
+                del self._rings[session_id]
+
+    async def _require(self, session_id: str) -> StoredSession:
+        async with self._store.observe() as reader:
+            stored = (await reader.find([session_id])).get(session_id)
+        if stored is None:
+            raise SessionNotFound(f"no stored session has the id {session_id!r}")
+        return stored
+
+    async def _page(self, session_id: str, epoch: int, after_seq: Seq) -> list[PlacedEvent]:
+        """The next events out of the store; none when the log ends here or is another now."""
+        async with self._store.observe() as reader:
+            stored = (await reader.find([session_id])).get(session_id)
+            if stored is None or stored.epoch != epoch:
+                return []
+            window = WindowRequest(PAGE_EVENTS, after=after_seq)
+            return await reader.events(stored, ALL_EVENTS, window)
+
+    async def _serve(self, commits: list[Commit]) -> None:
+        """Give the rings of followed sessions what the commits brought."""
+        grown: dict[str, list[Commit]] = {}
+        for commit in commits:
+            if commit.session_id in self._rings and commit.last_seq >= commit.first_seq:
+                grown.setdefault(commit.session_id, []).append(commit)
+        if grown:
+            async with self._store.observe() as reader:
+                found = await reader.find(list(grown))
+                for session_id, stored in found.items():
+                    ring = self._rings.get(session_id)
+                    if ring is None or stored.epoch != grown[session_id][-1].epoch:
+                        continue
+                    first = max(grown[session_id][0].first_seq, stored.last_seq + 1 - RING_EVENTS)
+                    window = WindowRequest(RING_EVENTS, after=max(first, ring.next_seq) - 1)
+                    ring.add(await reader.events(stored, ALL_EVENTS, window))
+        for commit in commits:
+            ring = self._rings.get(commit.session_id)
+            if ring is not None:
+                if commit.kind is CommitKind.DELETED:
+                    self._end(commit.session_id, None)
+                elif commit.kind is CommitKind.REPLACED:
+                    self._end(
+                        commit.session_id,
+                        LogReplaced(f"the log of {commit.session_id!r} was read anew"),
+                    )
+            if self._on_commit is not None:
+                self._on_commit(commit)
+
+    def _end(self, session_id: str, error: SessionGraphError | None) -> None:
+        self._rings.pop(session_id).end(error)
+
+
+class _Ring:
+    """The latest events of one followed session, without a gap.
+
+    next_seq: the seq that the next event of the ring must have.
+    error: why the followers end; None for a clean end.
+    """
+
+    def __init__(self) -> None:
+        self.followers = 0
+        self.ended = False
+        self.error: SessionGraphError | None = None
+        self.next_seq: Seq = 0
+        self._events: deque[PlacedEvent] = deque(maxlen=RING_EVENTS)
+        self._news = asyncio.Event()
+
+    def news(self) -> asyncio.Event:
+        """An event that is set when something has come since it was asked for."""
+        return self._news
+
+    def add(self, events: list[PlacedEvent]) -> None:
+        for event in events:
+            if event.seq != self.next_seq:
+                self._events.clear()
+            self._events.append(event)
+            self.next_seq = event.seq + 1
+        self._wake()
+
+    def end(self, error: SessionGraphError | None) -> None:
+        self.ended = True
+        self.error = error
+        self._wake()
+
+    def after(self, seq: Seq) -> list[PlacedEvent] | None:
+        """The events behind a seq; None when only the store has them."""
+        if not self._events or seq < self._events[0].seq - 1:
+            return None
+        return list(islice(self._events, seq + 1 - self._events[0].seq, None))
+
+    def _wake(self) -> None:
+        news, self._news = self._news, asyncio.Event()
+        news.set()

@@ -1,0 +1,295 @@
+"""Every live session of this server, and the way of their events to the disk.
+
+Each session has at most one write on its way; what is appended meanwhile goes with the next one, so
+that many appenders share a commit and order never has to be restored. A DURABLE append waits for
+that write; an ACCEPTED one is acknowledged at once and written within the write delay. When a
+write fails, everybody who waits is told so (trying again can help), what nobody was promised is
+withdrawn, and what was promised is tried again until the disk takes it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final
+
+import structlog
+
+from sessiongraph.errors import NotLive, PersistenceFailed, SessionGraphError
+from sessiongraph.event import Seq, SessionEvent
+from sessiongraph.header import EpochMillis
+from sessiongraph.live_session import LiveCapture, LiveSession
+from sessiongraph.new_event import NewEvent
+from sessiongraph.ports import LogStore
+
+_log: Final = structlog.get_logger(__name__)
+
+
+class Durability(StrEnum):
+    """DURABLE: acknowledged after the commit is on disk. ACCEPTED: once in the live log."""
+
+    DURABLE = "durable"
+    ACCEPTED = "accepted"
+
+
+@dataclass(frozen=True, slots=True)
+class LiveLimits:
+    """Limits of live sessions, named as in the configuration.
+
+    write_delay_ms: within which accepted events are written.
+    write_retry_ms: after which a failed write is tried again.
+    unwritten_max_bytes: payloads of one session that may wait for the disk.
+    """
+
+    write_delay_ms: int = 50
+    write_retry_ms: int = 500
+    unwritten_max_bytes: int = 64 << 20
+
+
+@dataclass(slots=True, eq=False)
+class _Held:
+    """A live session and who waits for it.
+
+    used_at: when it was last appended to, by the event loop's clock.
+    waiting: (seq, future) of those who wait until that seq is on disk.
+    paused: no write may begin.
+    """
+
+    session: LiveSession
+    used_at: float
+    waiting: list[tuple[Seq, asyncio.Future[None]]] = field(default_factory=list)
+    writing: asyncio.Task[None] | None = None
+    paused: bool = False
+    delayed: asyncio.TimerHandle | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    sessions: Mapping[str, _Held]
+    ahead: Mapping[str, LiveCapture]
+
+    @property
+    def ids(self) -> Collection[str]:
+        return self.sessions.keys()
+
+    def capture(self, session_id: str) -> LiveCapture:
+        return self.sessions[session_id].session.capture()
+
+
+class LiveSessions:
+    """The live half of the corpus.
+
+    dropped: called with the id of a session that had to be given up, because its log was changed
+        by somebody else.
+    """
+
+    def __init__(
+        self, store: LogStore, limits: LiveLimits, dropped: Callable[[str], None] | None = None
+    ) -> None:
+        self._store = store
+        self._limits = limits
+        self._dropped = dropped
+        # Replaced, not changed, when a session comes or goes: an observation keeps what it began
+        # with.
+        self._held: dict[str, _Held] = {}
+        self._ahead: dict[str, LiveSession] = {}
+
+    def view(self) -> _View:
+        """The live sessions as they are now; costs only those that are ahead of the store."""
+        return _View(self._held, {key: session.capture() for key, session in self._ahead.items()})
+
+    def get(self, session_id: str) -> LiveSession | None:
+        """The live session with this id."""
+        held = self._held.get(session_id)
+        return None if held is None else held.session
+
+    def all(self) -> list[LiveSession]:
+        """Every live session."""
+        return [held.session for held in self._held.values()]
+
+    def add(self, session: LiveSession) -> None:
+        """Make a session live; its id must not be."""
+        assert session.session_id not in self._held
+        now = asyncio.get_running_loop().time()
+        self._held = {**self._held, session.session_id: _Held(session, now)}
+        self._note_ahead(session)
+
+    async def pause(self, session: LiveSession) -> None:
+        """Begin no further write, and let the one that is on its way end."""
+        held = self._held[session.session_id]
+        held.paused = True
+        if held.writing is not None:
+            await asyncio.wait([held.writing])
+
+    def go_on(self, session: LiveSession) -> None:
+        """Write again after a pause."""
+        held = self._held[session.session_id]
+        held.paused = False
+        self._write_now(held)
+
+    def idle(self, idle_ms: int) -> list[str]:
+        """Sessions that nobody appended to for so long."""
+        oldest = asyncio.get_running_loop().time() - idle_ms / 1000
+        return [key for key, held in self._held.items() if held.used_at < oldest]
+
+    def discard(self, session_id: str) -> None:
+        """End a session without writing what it still holds."""
+        held = self._held.get(session_id)
+        if held is None:
+            return
+        self._held = {key: each for key, each in self._held.items() if key != session_id}
+        self._ahead.pop(session_id, None)
+        if held.delayed is not None:
+            held.delayed.cancel()
+        if held.writing is not None and held.writing is not asyncio.current_task():
+            held.writing.cancel()
+        for _, future in held.waiting:
+            if not future.done():
+                future.set_exception(PersistenceFailed(f"{session_id!r} is no longer live"))
+
+    async def append(
+        self,
+        session: LiveSession,
+        events: Sequence[NewEvent],
+        durability: Durability,
+        now: EpochMillis,
+        replaced_data: Mapping[Seq, Mapping[str, Any]],
+    ) -> list[SessionEvent]:
+        """Append all or nothing.
+
+        Raises:
+            NotLive: the session was closed meanwhile.
+            InvalidEvent: an event breaks a rule; nothing was appended.
+            PersistenceFailed: too much waits for the disk already, and nothing was appended; or the
+                write failed, and the outcome is open until the same append is sent again.
+        """
+        held = self._held.get(session.session_id)
+        if held is None or held.session is not session:
+            raise NotLive(f"{session.session_id!r} was closed meanwhile")
+        held.used_at = asyncio.get_running_loop().time()
+        octets = sum(len(event.payload) for event in events)
+        most = self._limits.unwritten_max_bytes
+        if session.unwritten_octets and session.unwritten_octets + octets > most:
+            raise PersistenceFailed(
+                f"{session.unwritten_octets} bytes of {session.session_id!r} wait for the disk "
+                f"(unwritten_max_bytes is {most})"
+            )
+        batch = session.plan(events, now, replaced_data)
+        if durability is Durability.ACCEPTED:
+            session.acknowledge(batch)
+            self._note_ahead(session)
+            self._write_later(session)
+        else:
+            await self.committed(session, batch.last_seq)
+        return batch.events()
+
+    def accept(self, session: LiveSession) -> None:
+        """Have a session written within the write delay."""
+        self._write_later(session)
+
+    async def committed(self, session: LiveSession, seq: Seq) -> None:
+        """Wait until the session, up to ``seq``, is on disk.
+
+        Raises:
+            PersistenceFailed: the next write failed.
+        """
+        if session.epoch is not None and session.committed_seq >= seq:
+            return
+        held = self._held[session.session_id]
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        held.waiting.append((seq, future))
+        self._write_now(held)
+        await future
+
+    async def flush(self, session: LiveSession) -> None:
+        """Wait until everything appended so far is on disk.
+
+        Raises:
+            PersistenceFailed: the next write failed.
+        """
+        await self.committed(session, session.planned_seq)
+
+    async def commit_accepted(self) -> None:
+        """Wait until everything accepted so far, in every session, is on disk.
+
+        Raises:
+            PersistenceFailed: a write failed.
+        """
+        await asyncio.gather(*(self.flush(session) for session in list(self._ahead.values())))
+
+    def _write_later(self, session: LiveSession) -> None:
+        held = self._held[session.session_id]
+        if held.writing is None and held.delayed is None:
+            held.delayed = asyncio.get_running_loop().call_later(
+                self._limits.write_delay_ms / 1000, self._write_now, held
+            )
+
+    def _write_now(self, held: _Held) -> None:
+        if held.delayed is not None:
+            held.delayed.cancel()
+            held.delayed = None
+        if held.writing is None and not held.paused:
+            held.writing = asyncio.get_running_loop().create_task(self._write(held))
+
+    async def _write(self, held: _Held) -> None:
+        """Write until nothing is left, one transaction after the other."""
+        session = held.session
+        try:
+            while not (session.is_written or held.paused):
+                if not await self._write_once(held):
+                    break
+        finally:
+            held.writing = None
+
+    async def _write_once(self, held: _Held) -> bool:
+        """One write; False when there is nothing more to do for now."""
+        session = held.session
+        count = len(session.batches)
+        entries = [entry for batch in session.batches for entry in batch.entries]
+        try:
+            if session.epoch is None:
+                session.epoch = await self._store.create(session.header, entries)
+            else:
+                await self._store.append(session.session_id, session.epoch, entries)
+        except PersistenceFailed as error:
+            self._fail(held, error)
+            if session.batches or session.epoch is None:
+                await asyncio.sleep(self._limits.write_retry_ms / 1000)
+                return True
+            return False
+        except SessionGraphError as error:
+            _log.error(
+                "a live session was given up: its log was changed by somebody else",
+                session=session.session_id,
+                error=error.message,
+            )
+            self._fail(held, error)
+            self.discard(session.session_id)
+            if self._dropped is not None:
+                self._dropped(session.session_id)
+            return False
+        session.settle(count)
+        self._note_ahead(session)
+        still: list[tuple[Seq, asyncio.Future[None]]] = []
+        for seq, future in held.waiting:
+            if seq > session.committed_seq:
+                still.append((seq, future))
+            elif not future.done():
+                future.set_result(None)
+        held.waiting = still
+        return True
+
+    def _fail(self, held: _Held, error: SessionGraphError) -> None:
+        held.session.withdraw()
+        waiting, held.waiting = held.waiting, []
+        for _, future in waiting:
+            if not future.done():
+                future.set_exception(type(error)(error.message))
+
+    def _note_ahead(self, session: LiveSession) -> None:
+        if session.is_ahead:
+            self._ahead[session.session_id] = session
+        else:
+            self._ahead.pop(session.session_id, None)

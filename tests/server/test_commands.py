@@ -1,0 +1,393 @@
+"""The commands on the sample sessions, as their users run them."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schema.export import sdl
+from server.samples import sample_sessions
+from tests.server.processes import run
+
+SESSIONS = 16
+
+
+def lines_of(text: str) -> list[Any]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def write_log(path: Path, session_id: str, **header: Any) -> Path:
+    """A log of one prompt, as dsh writes it."""
+    head = {"type": "session", "version": 0, "id": session_id, "createdAt": 1, **header}
+    prompt = {
+        "type": "user/message",
+        "seq": 0,
+        "time": 2,
+        "data": {
+            "id": "m",
+            "role": "user",
+            "source": {"kind": "user"},
+            "content": [{"type": "text", "text": header.pop("text", "hello")}],
+        },
+        "surfaceOp": "append",
+    }
+    head.pop("text", None)
+    path.write_text(f"{json.dumps(head)}\n{json.dumps(prompt)}\n", "utf-8")
+    return path
+
+
+def imported(tmp_path: Path, *files: Path) -> Path:
+    data_dir = tmp_path / "data"
+    done = run("import", "--data-dir", data_dir, "--quiet", *files)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    return data_dir
+
+
+def break_store(data_dir: Path, *statements: str) -> None:
+    """Change the store behind its back."""
+    with closing(sqlite3.connect(data_dir / "log.db")) as connection, connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+# import
+
+
+def test_importing_twice_changes_nothing(tmp_path: Path) -> None:
+    with sample_sessions() as folder:
+        first = run("import", "--data-dir", tmp_path, "--json", folder)
+        second = run("import", "--data-dir", tmp_path, "--json", folder)
+    (report,) = lines_of(first.stdout)
+    assert (first.returncode, first.stderr) == (0, "")
+    assert (report["files"], report["imported"], report["refused"]) == (SESSIONS, SESSIONS, [])
+    assert report["events"] > 0
+    assert report["bytes"] > 0
+    (report,) = lines_of(second.stdout)
+    assert second.returncode == 0
+    assert (report["imported"], report["unchanged"], report["events"]) == (0, SESSIONS, 0)
+
+
+def test_the_summary_is_a_table_on_stdout_and_progress_is_for_terminals(tmp_path: Path) -> None:
+    with sample_sessions() as folder:
+        done = run("import", "--data-dir", tmp_path, folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    head, row = done.stdout.splitlines()
+    assert head.split() == [
+        *("files", "imported", "resumed", "unchanged", "refused", "events", "read", "time"),
+    ]
+    assert row.split()[:5] == [str(SESSIONS), str(SESSIONS), "0", "0", "0"]
+
+
+def test_a_file_that_has_grown_is_resumed(tmp_path: Path) -> None:
+    log = write_log(tmp_path / "log.jsonl", "grows")
+    data_dir = imported(tmp_path, log)
+    with log.open("a") as file:
+        file.write('{"type":"session/title","seq":1,"time":3,"data":{"title":"grown"}}\n')
+    done = run("import", "--data-dir", data_dir, "--json", log)
+    (report,) = lines_of(done.stdout)
+    assert (report["resumed"], report["events"]) == (1, 1)
+    assert "grown" in run("show", "grows", "--data-dir", data_dir).stdout
+
+
+def test_one_bad_file_never_stops_the_rest(tmp_path: Path) -> None:
+    good = write_log(tmp_path / "good.jsonl", "good")
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text("no recorder wrote this\n")
+    done = run("import", "--data-dir", tmp_path / "data", "--quiet", bad, good)
+    assert (done.returncode, done.stdout) == (0, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"refused {bad}: ")
+    assert run("show", "good", "--data-dir", tmp_path / "data").returncode == 0
+
+
+def test_when_everything_is_refused_the_import_has_failed(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text("no recorder wrote this\n")
+    done = run("import", "--data-dir", tmp_path / "data", "--json", bad)
+    assert done.returncode == 1
+    (report,) = lines_of(done.stdout)
+    assert [refusal["path"] for refusal in report["refused"]] == [str(bad)]
+    assert done.stderr == "sessiongraph: nothing was imported: 1 refused\n"
+
+
+def test_a_dry_run_stores_nothing_and_makes_nothing(tmp_path: Path) -> None:
+    data_dir = tmp_path / "data"
+    log = write_log(tmp_path / "log.jsonl", "trial")
+    done = run("import", "--data-dir", data_dir, "--dry-run", "--json", log)
+    (report,) = lines_of(done.stdout)
+    assert (done.returncode, report["dryRun"], report["imported"]) == (0, True, 1)
+    assert not data_dir.exists()
+
+
+def test_a_dry_run_compares_with_what_is_stored(tmp_path: Path) -> None:
+    log = write_log(tmp_path / "log.jsonl", "known")
+    data_dir = imported(tmp_path, log)
+    other = write_log(tmp_path / "other.jsonl", "new")
+    done = run("import", "--data-dir", data_dir, "--dry-run", "--json", log, other)
+    (report,) = lines_of(done.stdout)
+    assert (report["imported"], report["unchanged"]) == (1, 1)
+    assert run("show", "new", "--data-dir", data_dir).returncode == 1
+
+
+# show
+
+
+def test_show_prints_head_and_surface_as_a_transcript(sample_store: Path) -> None:
+    done = run("show", "harbor-tour", "--data-dir", sample_store)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines[0].split() == ["session", "harbor-tour"]
+    assert "    Too slow. What is wrong with it, in three bullets?" in lines
+    assert any(line.startswith("assistant (deepseek-flash) · 26 · ") for line in lines)
+    assert all(line == line.rstrip() for line in lines)
+
+
+def test_show_json_is_one_object_with_the_surface(sample_store: Path) -> None:
+    (shown,) = lines_of(run("show", "harbor-tour", "--json", "--data-dir", sample_store).stdout)
+    assert shown["id"] == shown["header"]["sessionId"] == "harbor-tour"
+    assert shown["surface"][0]["type"] == "user/message"
+    assert [event["seq"] for event in shown["surface"]] == sorted(
+        event["seq"] for event in shown["surface"]
+    )
+
+
+def test_show_json_has_payloads_whole(sample_store: Path) -> None:
+    (shown,) = lines_of(run("show", "harbor-audit", "--json", "--data-dir", sample_store).stdout)
+    replies = [event for event in shown["surface"] if event["type"] == "assistant/message"]
+    assert replies
+    assert all("stream" in event["data"] for event in replies)
+
+
+def test_show_raw_is_the_log_as_recorded(sample_store: Path) -> None:
+    done = run("show", "harbor-tour", "--raw", "--data-dir", sample_store)
+    with sample_sessions() as folder:
+        (file,) = folder.glob("*/harbor-tour/session.jsonl")
+        assert done.stdout == file.read_text("utf-8")
+
+
+def test_what_a_log_holds_cannot_steer_the_terminal(tmp_path: Path) -> None:
+    text = "\x1b]0;owned\x07\x1b[2J\r\u202egnp.exe \ud800 fine"
+    log = write_log(tmp_path / "log.jsonl", "evil\x1b[31m", text=text)
+    data_dir = imported(tmp_path, log)
+    done = run("show", "evil\x1b[31m", "--data-dir", data_dir)
+    assert done.returncode == 0
+    assert "␛]0;owned␇␛[2J␍\ufffdgnp.exe \ufffd fine" in done.stdout
+    assert not set(done.stdout) & {"\x1b", "\x07", "\r", "\u202e"}
+    assert "\x1b" not in run("lineage", "evil\x1b[31m", "--data-dir", data_dir).stdout
+
+
+@pytest.mark.parametrize("command", [["show"], ["show", "--raw"], ["lineage"], ["export"]])
+def test_an_unknown_id_is_one_line_and_1(sample_store: Path, command: list[str]) -> None:
+    done = run(*command, "nobody", "--data-dir", sample_store)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        "sessiongraph: no session has the id 'nobody' (SESSION_QUERY_SESSION_NOT_FOUND)\n"
+    )
+
+
+@pytest.mark.parametrize("command", [["show", "a"], ["lineage", "a"], ["export", "a"]])
+def test_reading_where_nothing_is_makes_nothing(tmp_path: Path, command: list[str]) -> None:
+    done = run(*command, "--data-dir", tmp_path / "none")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert len(done.stderr.splitlines()) == 1
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize("command", [["show", "a"], ["lineage", "a"], ["export", "a"]])
+@pytest.mark.parametrize("kind", ["text", "database"])
+def test_a_store_that_is_not_ours_is_refused_in_one_line(
+    tmp_path: Path, command: list[str], kind: str
+) -> None:
+    if kind == "text":
+        (tmp_path / "log.db").write_text("somebody's notes\n" * 100)
+    else:
+        with sqlite3.connect(tmp_path / "log.db") as connection:
+            connection.execute("CREATE TABLE notes (note TEXT)")
+        connection.close()
+    done = run(*command, "--data-dir", tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert len(done.stderr.splitlines()) == 1
+    assert str(tmp_path / "log.db") in done.stderr
+
+
+# lineage
+
+
+def test_lineage_draws_the_family_with_the_session_marked(sample_store: Path) -> None:
+    done = run("lineage", "harbor-retry-fork-a", "--data-dir", sample_store)
+    assert (done.returncode, done.stderr) == (0, "")
+    drawn = re.findall(r"^([ │├└─]*[a-z-]+(?: ◀)?)  ", done.stdout, re.MULTILINE)
+    assert drawn == [
+        "harbor-retry",
+        "├── harbor-retry-fork-a ◀",
+        "│   └── harbor-retry-fork-a-jitter",
+        "└── harbor-retry-fork-b",
+    ]
+
+
+def test_a_partial_lineage_names_the_parent_that_is_missing(sample_store: Path) -> None:
+    done = run("lineage", "harbor-oncall", "--data-dir", sample_store)
+    first, second = done.stdout.splitlines()
+    assert first == "harbor-oncall-night (not in the store)"
+    assert second.startswith("harbor-oncall ◀")
+    (told,) = lines_of(run("lineage", "harbor-oncall", "--json", "--data-dir", sample_store).stdout)
+    assert (told["complete"], told["unresolvedParentId"]) == (False, "harbor-oncall-night")
+
+
+def test_lineage_json_names_root_ancestors_and_descendants(sample_store: Path) -> None:
+    done = run("lineage", "harbor-retry-fork-a-jitter", "--json", "--data-dir", sample_store)
+    (told,) = lines_of(done.stdout)
+    assert (told["complete"], told["root"]["id"]) == (True, "harbor-retry")
+    assert told["ancestors"] == ["harbor-retry-fork-a", "harbor-retry"]
+    assert [(node["id"], node["depth"]) for node in told["descendants"]] == [
+        ("harbor-retry-fork-a", 1),
+        ("harbor-retry-fork-a-jitter", 2),
+        ("harbor-retry-fork-b", 1),
+    ]
+
+
+def test_a_very_deep_family_stays_readable(tmp_path: Path) -> None:
+    files = [
+        write_log(
+            tmp_path / f"{n:03}.jsonl", f"s{n}", **({"parentSession": f"s{n - 1}"} if n else {})
+        )
+        for n in range(60)
+    ]
+    data_dir = imported(tmp_path, *files)
+    done = run("lineage", "s59", "--data-dir", data_dir)
+    lines = done.stdout.splitlines()
+    assert len(lines) == 60
+    assert "(59 levels deep) s59 ◀" in lines[-1]
+    assert max(map(len, lines)) < 200
+
+
+def test_a_circle_in_the_ancestry_is_an_error(tmp_path: Path) -> None:
+    data_dir = imported(
+        tmp_path,
+        write_log(tmp_path / "a.jsonl", "a", parentSession="b"),
+        write_log(tmp_path / "b.jsonl", "b", parentSession="a"),
+    )
+    done = run("lineage", "a", "--data-dir", data_dir)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "SESSION_QUERY_INVALID_LINEAGE" in done.stderr
+
+
+# export
+
+
+def test_everything_exported_is_imported_again_byte_for_byte(
+    sample_store: Path, tmp_path: Path
+) -> None:
+    done = run(
+        "export", "--all", "--output", tmp_path / "out", "--json", "--data-dir", sample_store
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    written = lines_of(done.stdout)
+    assert len(written) == SESSIONS
+    with sample_sessions() as folder:
+        for original in folder.glob("*/*/*.jsonl"):
+            copy = tmp_path / "out" / original.parent.name / original.name
+            assert copy.read_bytes() == original.read_bytes()
+    again = run("import", "--data-dir", tmp_path / "data", "--json", tmp_path / "out")
+    (report,) = lines_of(again.stdout)
+    assert (report["imported"], report["refused"]) == (SESSIONS, [])
+
+
+def test_one_session_goes_to_stdout_or_to_a_file(sample_store: Path, tmp_path: Path) -> None:
+    printed = run("export", "harbor-audit", "--data-dir", sample_store)
+    file = tmp_path / "audit.jsonl"
+    done = run("export", "harbor-audit", "--output", file, "--data-dir", sample_store)
+    assert done.returncode == 0
+    assert file.read_text("utf-8") == printed.stdout
+    assert [path.name for path in tmp_path.iterdir()] == ["audit.jsonl"]
+
+
+@pytest.mark.parametrize("session_id", ["a/b", "..", "ümläut 🙂", "x" * 400])
+def test_any_id_has_a_folder_of_its_own(tmp_path: Path, session_id: str) -> None:
+    data_dir = imported(tmp_path, write_log(tmp_path / "log.jsonl", session_id))
+    out = tmp_path / "out"
+    done = run("export", "--all", "--output", out, "--data-dir", data_dir)
+    assert (done.returncode, done.stderr) == (0, "")
+    (folder,) = out.iterdir()
+    assert [path.name for path in folder.iterdir()] == ["session.jsonl"]
+
+
+def test_an_export_of_an_unknown_id_writes_nothing(sample_store: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    done = run("export", "harbor-tour", "nobody", "--output", out, "--data-dir", sample_store)
+    assert done.returncode == 1
+    assert not out.exists()
+
+
+# check
+
+
+@pytest.fixture
+def own_store(sample_store: Path, tmp_path: Path) -> Path:
+    """A copy of the samples' store, to be broken."""
+    return Path(shutil.copytree(sample_store, tmp_path / "own"))
+
+
+def test_a_store_in_order_is_told_in_one_line(sample_store: Path) -> None:
+    done = run("check", "--data-dir", sample_store)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.fullmatch(rf"{SESSIONS} sessions, [0-9]+ events: all as it must be\n", done.stdout)
+
+
+def test_what_is_wrong_is_told_and_repaired_and_then_in_order(own_store: Path) -> None:
+    break_store(own_store, "UPDATE totals SET events = events + 5", "UPDATE logs SET title = x'78'")
+    found = run("check", "--data-dir", own_store)
+    assert found.returncode == 1
+    assert "wrong     harbor-tour: title: " in found.stdout
+    assert "wrong     the store: totals: " in found.stdout
+    assert re.fullmatch(
+        r"sessiongraph: the store has ([0-9]+) faults: --repair rebuilds \1 of them\n", found.stderr
+    )
+    repaired = run("check", "--repair", "--json", "--data-dir", own_store)
+    (verdict,) = lines_of(repaired.stdout)
+    assert (repaired.returncode, verdict["faults"]) == (0, [])
+    assert {fault["what"] for fault in verdict["repaired"]} == {"title", "totals"}
+    (verdict,) = lines_of(run("check", "--json", "--data-dir", own_store).stdout)
+    assert (verdict["faults"], verdict["repaired"]) == ([], [])
+
+
+def test_a_damaged_log_is_told_and_cannot_be_repaired(own_store: Path) -> None:
+    break_store(own_store, "DELETE FROM events WHERE id = (SELECT max(log) << 32 | 4 FROM logs)")
+    done = run("check", "--repair", "--json", "--data-dir", own_store)
+    (verdict,) = lines_of(done.stdout)
+    assert done.returncode == 1
+    assert [(fault["what"], fault["repairable"]) for fault in verdict["faults"]] == [("log", False)]
+    assert done.stderr == "sessiongraph: the store has 1 fault: none can be rebuilt\n"
+
+
+def test_a_repair_makes_no_store_where_there_is_none(tmp_path: Path) -> None:
+    done = run("check", "--repair", "--data-dir", tmp_path / "none")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert not (tmp_path / "none").exists()
+
+
+# schema, demo
+
+
+def test_schema_prints_the_contract() -> None:
+    done = run("schema")
+    assert (done.returncode, done.stdout, done.stderr) == (0, sdl(), "")
+
+
+def test_the_demo_answers_one_query_of_each_kind_and_leaves_nothing(
+    tmp_path: Path,
+) -> None:
+    done = run("demo", "--once", environment={"TMPDIR": str(tmp_path)})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"{SESSIONS} sample sessions" in done.stdout
+    assert '"errors"' not in done.stdout
+    for kind in ("observeSessions", "documents", "surface", "replacementChain", "ancestors"):
+        assert f'"{kind}"' in done.stdout
+    assert list(tmp_path.iterdir()) == []
