@@ -87,7 +87,7 @@ class Readers:
         try:
             return self._connect()
         except sqlite3.Error as error:
-            raise PersistenceFailed(f"the store could not be opened: {error}") from error
+            raise PersistenceFailed(f"{self._path} could not be opened: {error}") from error
 
     def give_back(self, connection: sqlite3.Connection) -> None:
         """Take a connection back, outside any transaction."""
