@@ -58,14 +58,17 @@ class CorpusChange:
 
 
 class CorpusChanges(Lifecycle):
-    """The changes of one server since it started."""
+    """The changes of one server since it started.
 
-    def __init__(self, cursors: CursorCodec) -> None:
+    backlog: changes kept for those who come back.
+    """
+
+    def __init__(self, cursors: CursorCodec, backlog: int = BACKLOG) -> None:
         self._cursors = cursors
         # Numbers mean nothing to another run of the server, so cursors name the run.
         self._run = secrets.token_hex(8)
         self._next = 0
-        self._backlog: deque[CorpusChange] = deque(maxlen=BACKLOG)
+        self._backlog: deque[CorpusChange] = deque(maxlen=backlog)
         self._news = asyncio.Event()
         self._stopped = False
 

@@ -47,6 +47,7 @@ class Following:
     """The followers of one server.
 
     on_commit: called with every commit, in order, after the followers were served.
+    ring_events: recent events kept for the followers of one session.
     """
 
     def __init__(
@@ -54,10 +55,12 @@ class Following:
         store: LogStore,
         feed: CommitFeed,
         on_commit: Callable[[Commit], None] | None = None,
+        ring_events: int = RING_EVENTS,
     ) -> None:
         self._store = store
         self._feed = feed
         self._on_commit = on_commit
+        self._ring_events = ring_events
         self._rings: dict[str, _Ring] = {}
         self._stopped = False
 
@@ -93,7 +96,7 @@ class Following:
             LogReplaced: the log was read anew.
             PersistenceFailed: the store cannot be read.
         """
-        ring = self._rings.setdefault(session_id, _Ring())
+        ring = self._rings.setdefault(session_id, _Ring(self._ring_events))
         ring.followers += 1
         try:
             stored = await self._require(session_id)
@@ -148,8 +151,9 @@ class Following:
                     ring = self._rings.get(session_id)
                     if ring is None or stored.epoch != grown[session_id][-1].epoch:
                         continue
-                    first = max(grown[session_id][0].first_seq, stored.last_seq + 1 - RING_EVENTS)
-                    window = WindowRequest(RING_EVENTS, after=max(first, ring.next_seq) - 1)
+                    most = self._ring_events
+                    first = max(grown[session_id][0].first_seq, stored.last_seq + 1 - most)
+                    window = WindowRequest(most, after=max(first, ring.next_seq) - 1)
                     ring.add(await reader.events(stored, ALL_EVENTS, window))
         for commit in commits:
             ring = self._rings.get(commit.session_id)
@@ -175,12 +179,12 @@ class _Ring:
     error: why the followers end; None for a clean end.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, size: int) -> None:
         self.followers = 0
         self.ended = False
         self.error: SessionGraphError | None = None
         self.next_seq: Seq = 0
-        self._events: deque[PlacedEvent] = deque(maxlen=RING_EVENTS)
+        self._events: deque[PlacedEvent] = deque(maxlen=size)
         self._news = asyncio.Event()
 
     def news(self) -> asyncio.Event:

@@ -242,6 +242,8 @@ class _FileImport:
             batches = self._batches(entries, nodes, stored.last_seq + 1, staged)
             await self._write(staged, batches, log)
             if batches.next_seq == stored.last_seq + 1:
+                if staged is not None:
+                    await staged.abandon()
                 await self._remember(log)
                 return
             if staged is not None:

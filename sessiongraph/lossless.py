@@ -110,8 +110,36 @@ def require_lossless(value: Any, where: str = "data") -> None:
     Raises:
         NotLossless: the message names the path and the reason.
     """
-    for path, phrase in _losses(value, where):
-        raise NotLossless(f"{path}: {phrase}")
+    if not _is_lossless(value):
+        for path, phrase in _losses(value, where):
+            raise NotLossless(f"{path}: {phrase}")
+
+
+def _is_lossless(root: Any) -> bool:
+    """The answer of :func:`_losses` alone, without paths, for the many values that are fine."""
+    pending = [root]
+    while pending:
+        value = pending.pop()
+        kind = type(value)
+        if kind is str:
+            if not value.isascii() and _LONE_SURROGATE.search(value):
+                return False
+        elif kind is dict:
+            for key in value:
+                if type(key) is not str or (not key.isascii() and _LONE_SURROGATE.search(key)):
+                    return False
+            pending.extend(value.values())
+        elif kind is list:
+            pending.extend(value)
+        elif kind is int:
+            if not -MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER:
+                return False
+        elif kind is float:
+            if not math.isfinite(value) or (value == 0 and math.copysign(1, value) < 0):
+                return False
+        elif value is not None and kind is not bool:
+            return False
+    return True
 
 
 def _losses(root: Any, where: str) -> Iterator[tuple[str, str]]:

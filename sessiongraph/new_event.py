@@ -7,7 +7,7 @@ they say otherwise.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sessiongraph import lossless
@@ -20,7 +20,7 @@ from sessiongraph.header import EpochMillis
 class NewEvent:
     """One event to append.
 
-    payload: the JSON text of ``data``.
+    payload: the JSON text of ``data``; ``data`` itself where it is at hand, not to be changed.
     time: None for the moment of the append.
     """
 
@@ -30,6 +30,7 @@ class NewEvent:
     surface_op: SurfaceOp | None = None
     source_event_seqs: tuple[Seq, ...] | None = None
     ignorable: bool = False
+    data: Any = field(default=None, repr=False, compare=False)
 
     @classmethod
     def of(
@@ -59,7 +60,7 @@ class NewEvent:
             raise InvalidEvent(f"{event_type}: {error}") from error
         if surface_op is None and event_type in MESSAGE_TYPES:
             surface_op = APPEND
-        return cls(event_type, payload, time, surface_op, source_event_seqs, ignorable)
+        return cls(event_type, payload, time, surface_op, source_event_seqs, ignorable, data)
 
     def at(self, seq: Seq, now: EpochMillis) -> SessionEvent:
         """The event under the seq that the log gives it."""
@@ -71,6 +72,7 @@ class NewEvent:
             self.surface_op,
             self.source_event_seqs,
             self.ignorable,
+            self.data,
         )
 
     def says_the_same_as(self, event: SessionEvent) -> bool:

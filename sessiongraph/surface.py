@@ -64,7 +64,10 @@ class Transition:
 
 @dataclass(slots=True)
 class Undo:
-    """What one applied transition changed, to take it back; costs what was removed."""
+    """What one applied transition changed, to take it back; costs what was removed.
+
+    index: where the node went, None for a log-only entry; the rest is what it replaced, if any.
+    """
 
     next_seq: Seq
     index: int | None = None
@@ -153,35 +156,46 @@ class Surface:
         """
         undo = Undo(self.next_seq)
         if transition.position is not None:
-            low, high = transition._index, transition._index + len(transition.removed)
-            undo.index = low
-            undo.positions = self._positions[low:high]
-            undo.seqs = self._seqs[low:high]
-            undo.codes = self._codes[low:high]
-            for seq in transition.removed:
-                self._moved.pop(seq, None)
-            self._positions[low:high] = array("q", (transition.position,))
-            self._seqs[low:high] = array("q", (transition.seq,))
-            self._codes[low:high] = array("b", (transition.type_code,))
-            if transition.position != transition.seq:
-                self._moved[transition.seq] = transition.position
+            undo.index = transition._index
+            if transition.removed:
+                self._replace(transition, undo)
+            else:
+                self._positions.append(transition.position)
+                self._seqs.append(transition.seq)
+                self._codes.append(transition.type_code)
         self.next_seq = transition.last_seq + 1
         return undo
 
+    def _replace(self, transition: Transition, undo: Undo) -> None:
+        low, high = transition._index, transition._index + len(transition.removed)
+        undo.positions = self._positions[low:high]
+        undo.seqs = self._seqs[low:high]
+        undo.codes = self._codes[low:high]
+        for seq in transition.removed:
+            self._moved.pop(seq, None)
+        assert transition.position is not None
+        self._positions[low:high] = array("q", (transition.position,))
+        self._seqs[low:high] = array("q", (transition.seq,))
+        self._codes[low:high] = array("b", (transition.type_code,))
+        if transition.position != transition.seq:
+            self._moved[transition.seq] = transition.position
+
     def revert(self, undo: Undo) -> None:
         """Take back the latest transition that still stands."""
-        if undo.index is not None:
-            assert undo.positions is not None
-            assert undo.seqs is not None
-            assert undo.codes is not None
-            index = undo.index
-            self._moved.pop(self._seqs[index], None)
-            self._positions[index : index + 1] = undo.positions
-            self._seqs[index : index + 1] = undo.seqs
-            self._codes[index : index + 1] = undo.codes
-            for seq, position in zip(undo.seqs, undo.positions, strict=True):
-                if seq != position:
-                    self._moved[seq] = position
+        index = undo.index
+        if index is not None:
+            if undo.positions is None:
+                del self._positions[index:], self._seqs[index:], self._codes[index:]
+            else:
+                assert undo.seqs is not None
+                assert undo.codes is not None
+                self._moved.pop(self._seqs[index], None)
+                self._positions[index : index + 1] = undo.positions
+                self._seqs[index : index + 1] = undo.seqs
+                self._codes[index : index + 1] = undo.codes
+                for seq, position in zip(undo.seqs, undo.positions, strict=True):
+                    if seq != position:
+                        self._moved[seq] = position
         self.next_seq = undo.next_seq
 
     def advance(self, entry: Entry) -> Transition:

@@ -7,6 +7,7 @@ speak of, so positions are assigned in the order of commits and a feed has no ho
 from __future__ import annotations
 
 import sqlite3
+from typing import Any
 
 from providers.sqlite.codec import from_octets, to_octets
 from sessiongraph.event import Seq
@@ -50,24 +51,23 @@ def count(connection: sqlite3.Connection, *, sessions: int = 0, events: int = 0)
     )
 
 
-def show_latest(
+def advance(
     connection: sqlite3.Connection,
     log: int,
+    last_seq: Seq,
     title: tuple[Seq, str] | None,
     prompt: tuple[Seq, int] | None,
 ) -> None:
-    """Keep what lists show of a session: the latest title and the latest prompt."""
+    """Move the end of a log, and keep what lists show of it: latest title and latest prompt."""
+    names = ["last_seq = ?"]
+    values: list[Any] = [last_seq]
     if title is not None:
-        seq, text = title
-        connection.execute(
-            "UPDATE logs SET title = ?, title_folded = ?, title_seq = ? WHERE log = ?",
-            (to_octets(text), to_octets(fold_title(text)), seq, log),
-        )
+        names.append("title = ?, title_folded = ?, title_seq = ?")
+        values += [to_octets(title[1]), to_octets(fold_title(title[1])), title[0]]
     if prompt is not None:
-        seq, time = prompt
-        connection.execute(
-            "UPDATE logs SET prompted_at = ?, prompted_seq = ? WHERE log = ?", (time, seq, log)
-        )
+        names.append("prompted_at = ?, prompted_seq = ?")
+        values += [prompt[1], prompt[0]]
+    connection.execute(f"UPDATE logs SET {', '.join(names)} WHERE log = ?", [*values, log])
 
 
 def remember_recording(connection: sqlite3.Connection, recording: RecordingState) -> None:

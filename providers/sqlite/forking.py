@@ -7,7 +7,6 @@ Payloads never pass through Python; only a run of deltas that the boundary cuts 
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Callable
 from typing import Final
@@ -70,7 +69,7 @@ async def copy_prefix(
     """
     copying = _Copy(owned, source, last_seq, target - source.log)
     for step in (copying.events, copying.citers, copying.rest):
-        while await asyncio.wrap_future(writer.submit(step, bulk=True)):
+        while await writer.run(step, bulk=True):
             pass
 
 

@@ -137,7 +137,7 @@ class SqliteLogStore:
                 _append(connection, header.session_id, (log, epoch), batch)
             return log, epoch
 
-        log, epoch = await asyncio.wrap_future(self._write().submit(job))
+        log, epoch = await self._write().run(job)
         self._remember_log(header.session_id, (log, epoch))
         return epoch
 
@@ -161,8 +161,8 @@ class SqliteLogStore:
             batch = await asyncio.to_thread(prepare, known[0], entries, self._types.numbers())
         else:
             batch = prepare(known[0], entries, self._types.numbers())
-        return await asyncio.wrap_future(
-            self._write().submit(lambda connection: _append(connection, session_id, known, batch))
+        return await self._write().run(
+            lambda connection: _append(connection, session_id, known, batch), checks_first=True
         )
 
     async def fork(
@@ -183,9 +183,7 @@ class SqliteLogStore:
         cut = isinstance(last, DeltaRun) and last.last_seq > boundary
         whole = last.seq - 1 if cut else boundary
         name = secrets.randbits(_NAME_BITS)
-        log = await asyncio.wrap_future(
-            self._write().submit(lambda connection: begin_log(connection, header, name))
-        )
+        log = await self._write().run(lambda connection: begin_log(connection, header, name))
         staged = self._staged(log, name, None, must_be_new=True)
         try:
             await staged.begin_with(source, whole, title, prompt)
@@ -220,30 +218,24 @@ class SqliteLogStore:
                 connection, CommitKind.DETACHED, octets, epoch, row[2] + 1, row[2]
             )
 
-        return await asyncio.wrap_future(self._write().submit(job))
+        return await self._write().run(job)
 
     async def stage(self, header: SessionHeader) -> SqliteStagedLog:
         """A log that is invisible until it is published."""
         name = secrets.randbits(_NAME_BITS)
-        log = await asyncio.wrap_future(
-            self._write().submit(lambda connection: begin_log(connection, header, name))
-        )
+        log = await self._write().run(lambda connection: begin_log(connection, header, name))
         return self._staged(log, name, None)
 
     async def stage_growth(self, session: StoredSession) -> SqliteStagedLog:
         """More events for a stored log, invisible until they are published."""
         name = secrets.randbits(_NAME_BITS)
-        await asyncio.wrap_future(
-            self._write().submit(lambda connection: begin_growth(connection, session.log, name))
-        )
+        await self._write().run(lambda connection: begin_growth(connection, session.log, name))
         return self._staged(session.log, name, session)
 
     async def remember_recording(self, recording: RecordingState) -> None:
         """Note that a file was looked at and holds nothing new."""
-        await asyncio.wrap_future(
-            self._write().submit(
-                lambda connection: commits.remember_recording(connection, recording)
-            )
+        await self._write().run(
+            lambda connection: commits.remember_recording(connection, recording)
         )
 
     async def delete(self, session_id: str) -> bool:
@@ -266,7 +258,7 @@ class SqliteLogStore:
             commits.count(connection, sessions=-1, events=-(last_seq + 1))
             return log
 
-        log = await asyncio.wrap_future(self._write().submit(job))
+        log = await self._write().run(job)
         if log is not None:
             sweep_log(self._write(), log)
         return log is not None
@@ -304,8 +296,8 @@ class SqliteLogStore:
         )
         for session_id in repairable:
             if session_id not in damaged:
-                await asyncio.wrap_future(self._write().submit(partial(self._rebuild, session_id)))
-        await asyncio.wrap_future(self._write().submit(recount))
+                await self._write().run(partial(self._rebuild, session_id))
+        await self._write().run(recount)
 
     def _rebuild(self, session_id: str, connection: sqlite3.Connection) -> None:
         row = _visible(connection, to_octets(session_id))
@@ -345,8 +337,8 @@ class SqliteLogStore:
     async def _register(self, names: set[str]) -> None:
         """Give numbers to new event types, on disk before any row uses them."""
         if names:
-            assigned = await asyncio.wrap_future(
-                self._write().submit(lambda connection: self._types.assign(connection, names))
+            assigned = await self._write().run(
+                lambda connection: self._types.assign(connection, names)
             )
             self._types.remember(assigned)
 
@@ -367,15 +359,18 @@ def _append(
     connection: sqlite3.Connection, session_id: str, known: tuple[int, int], batch: Batch
 ) -> Position:
     octets = to_octets(session_id)
-    row = _visible(connection, octets)
+    row = connection.execute(
+        "SELECT log, epoch, last_seq, staged_by FROM logs WHERE id = ? AND state = ?",
+        (octets, VISIBLE),
+    ).fetchone()
     if row is None or row[:2] != known:
         raise LogConflict(f"{session_id!r} was replaced or deleted meanwhile")
     if row[2] + 1 != batch.first_seq:
         raise LogConflict(f"{session_id!r} is at seq {row[2] + 1}, not at {batch.first_seq}")
-    take_end(connection, batch.log)
+    if row[3] is not None:
+        take_end(connection, batch.log)
     batch.write(connection)
-    connection.execute("UPDATE logs SET last_seq = ? WHERE log = ?", (batch.last_seq, batch.log))
-    commits.show_latest(connection, batch.log, batch.title, batch.prompt)
+    commits.advance(connection, batch.log, batch.last_seq, batch.title, batch.prompt)
     commits.count(connection, events=batch.last_seq - batch.first_seq + 1)
     return commits.record(
         connection,

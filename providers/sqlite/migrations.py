@@ -211,7 +211,10 @@ def recognise(connection: sqlite3.Connection, path: str) -> bool:
 
 
 def migrate(connection: sqlite3.Connection) -> None:
-    """Bring the file to the newest shape; each step in one transaction with its record."""
-    migrations.apply(Database(connection, execute_plugins=False))
+    """Bring the file to the newest shape; each step in one transaction with its record.
+
+    The file is marked as ours first, so that a crash between two steps does not make it foreign.
+    """
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    migrations.apply(Database(connection, execute_plugins=False))
     connection.execute(f"PRAGMA user_version = {FORMAT_VERSION}")

@@ -61,7 +61,7 @@ def rebuild_log(connection: sqlite3.Connection, types: TypeNames, log: int, last
         )
         write_derived(connection, batch)
         title, prompt = batch.title or title, batch.prompt or prompt
-    commits.show_latest(connection, log, title, prompt)
+    commits.advance(connection, log, last_seq, title, prompt)
 
 
 def recount(connection: sqlite3.Connection) -> None:

@@ -109,9 +109,7 @@ class SqliteStagedLog:
             EventNotFound: there is no such event.
         """
         # Asked through the writer, which has written everything staged so far by then.
-        return await asyncio.wrap_future(
-            self._writer.submit(lambda connection: self._payload(connection, seq), bulk=True)
-        )
+        return await self._writer.run(lambda connection: self._payload(connection, seq), bulk=True)
 
     def _payload(self, connection: sqlite3.Connection, seq: Seq) -> bytes:
         row = connection.execute(
@@ -132,31 +130,30 @@ class SqliteStagedLog:
         """
         await self._settle()
         if self._growing is not None:
-            return await asyncio.wrap_future(
-                self._writer.submit(lambda connection: self._grow(connection, header, recording))
+            return await self._writer.run(
+                lambda connection: self._grow(connection, header, recording)
             )
-        position, replaced = await asyncio.wrap_future(
-            self._writer.submit(lambda connection: self._take_place(connection, header, recording))
+        position, replaced = await self._writer.run(
+            lambda connection: self._take_place(connection, header, recording)
         )
         if replaced is not None:
             sweep_log(self._writer, replaced)
         return position
 
     async def abandon(self) -> None:
-        """Drop everything staged; the rows go in bounded transactions."""
+        """Drop everything staged, in bounded transactions; what was published stays."""
         waiting, self._waiting = self._waiting, []
         await asyncio.gather(*map(asyncio.wrap_future, waiting), return_exceptions=True)
         if self._growing is not None:
             await asyncio.wrap_future(sweep_growth(self._writer, self._log, self._name))
             return
-        await asyncio.wrap_future(
-            self._writer.submit(
-                lambda connection: connection.execute(
-                    "UPDATE logs SET state = ? WHERE log = ?", (DOOMED, self._log)
-                )
-            )
+        doomed = await self._writer.run(
+            lambda connection: connection.execute(
+                "UPDATE logs SET state = ? WHERE log = ? AND state = ?", (DOOMED, self._log, STAGED)
+            ).rowcount
         )
-        sweep_log(self._writer, self._log)
+        if doomed:
+            sweep_log(self._writer, self._log)
 
     async def _settle(self) -> None:
         waiting, self._waiting = self._waiting, []
@@ -214,10 +211,10 @@ class SqliteStagedLog:
             kind = CommitKind.CREATED
         position = commits.record(connection, kind, octets, None, 0, self._last_seq)
         values = headers.header_values(header)
-        values.update(state=VISIBLE, epoch=position, last_seq=self._last_seq, staged_by=None)
+        values.update(state=VISIBLE, epoch=position, staged_by=None)
         names = ", ".join(f"{name} = ?" for name in values)
         connection.execute(f"UPDATE logs SET {names} WHERE log = ?", [*values.values(), self._log])
-        commits.show_latest(connection, self._log, self._title, self._prompt)
+        commits.advance(connection, self._log, self._last_seq, self._title, self._prompt)
         commits.count(connection, sessions=1, events=self._last_seq + 1)
         if recording is not None:
             commits.remember_recording(connection, recording)
@@ -233,10 +230,10 @@ class SqliteStagedLog:
         self._require_ownership(connection)
         shadow(connection, self._shadowed)
         values = headers.header_values(header)
-        values.update(last_seq=self._last_seq, staged_by=None)
+        values.update(staged_by=None)
         names = ", ".join(f"{name} = ?" for name in values)
         connection.execute(f"UPDATE logs SET {names} WHERE log = ?", [*values.values(), self._log])
-        commits.show_latest(connection, self._log, self._title, self._prompt)
+        commits.advance(connection, self._log, self._last_seq, self._title, self._prompt)
         commits.count(connection, events=self._last_seq - self._visible_seq)
         if recording is not None:
             commits.remember_recording(connection, recording)

@@ -197,7 +197,7 @@ class _LogVerification:
                 "placement",
                 "SELECT count(*) FROM events WHERE replaced_by BETWEEN ? AND ?",
                 self._removed,
-                (self._base, self._base | _LOW_32),
+                (self._base, self._base + self._session.last_seq),
             ),
             (
                 "links",

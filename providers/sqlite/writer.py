@@ -11,11 +11,13 @@ When a transaction fails as a whole (the disk is full, a sync fails) every job i
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 import threading
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 import structlog
@@ -31,6 +33,29 @@ JOBS_PER_COMMIT: Final = 512
 """At most this many jobs share a transaction, so that the first of them does not wait for long."""
 
 
+@dataclass(slots=True, eq=False)
+class _Work:
+    """A job on its way. Its outcome goes to a future of this thread or of an event loop.
+
+    checks_first: the job writes nothing before it can no longer fail, so it needs no savepoint.
+    """
+
+    job: Job
+    future: Future[Any] | asyncio.Future[Any]
+    checks_first: bool
+    result: Any = None
+    error: BaseException | None = None
+
+    def deliver(self) -> None:
+        """Resolve the future, unless whoever waited has gone."""
+        if self.future.done():
+            return
+        if self.error is None:
+            self.future.set_result(self.result)
+        else:
+            self.future.set_exception(self.error)
+
+
 class Writer:
     """Owns the writing connection of one file.
 
@@ -41,25 +66,40 @@ class Writer:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self._urgent: deque[tuple[Job, Future[Any]]] = deque()
-        self._bulk: deque[tuple[Job, Future[Any]]] = deque()
+        self._urgent: deque[_Work] = deque()
+        self._bulk: deque[_Work] = deque()
         self._ready = threading.Condition()
         self._closing = False
         self._thread = threading.Thread(target=self._run, name="sessiongraph-writer", daemon=True)
         self._thread.start()
 
     def submit(self, job: Callable[[sqlite3.Connection], T], *, bulk: bool = False) -> Future[T]:
-        """Queue a job; the future resolves once its transaction is on disk.
+        """Queue a job; the future resolves, in the writer's thread, once it is on disk.
 
         Raises:
             PersistenceFailed: the store is closed.
         """
         future: Future[T] = Future()
-        with self._ready:
-            if self._closing:
-                raise PersistenceFailed("the store is closed")
-            (self._bulk if bulk else self._urgent).append((job, future))
-            self._ready.notify()
+        self._put(_Work(job, future, False), bulk=bulk)
+        return future
+
+    def run(
+        self,
+        job: Callable[[sqlite3.Connection], T],
+        *,
+        bulk: bool = False,
+        checks_first: bool = False,
+    ) -> asyncio.Future[T]:
+        """Queue a job; the future belongs to the running event loop.
+
+        Jobs that were committed together are answered together, with one wake-up of the loop.
+
+        Raises:
+            PersistenceFailed: the store is closed; also what the future raises when the disk
+                refused.
+        """
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._put(_Work(job, future, checks_first), bulk=bulk)
         return future
 
     def close(self) -> None:
@@ -69,6 +109,13 @@ class Writer:
             self._ready.notify()
         self._thread.join()
 
+    def _put(self, work: _Work, *, bulk: bool) -> None:
+        with self._ready:
+            if self._closing:
+                raise PersistenceFailed("the store is closed")
+            (self._bulk if bulk else self._urgent).append(work)
+            self._ready.notify()
+
     def _run(self) -> None:
         while True:
             with self._ready:
@@ -76,57 +123,50 @@ class Writer:
                     self._ready.wait()
                 if self._urgent:
                     count = min(len(self._urgent), JOBS_PER_COMMIT)
-                    jobs = [self._urgent.popleft() for _ in range(count)]
+                    works = [self._urgent.popleft() for _ in range(count)]
                 elif self._bulk:
-                    jobs = [self._bulk.popleft()]
+                    works = [self._bulk.popleft()]
                 else:
                     break
-            self._commit([job for job in jobs if job[1].set_running_or_notify_cancel()])
+            self._commit(works)
+            _deliver(works)
         self._connection.close()
 
-    def _commit(self, jobs: list[tuple[Job, Future[Any]]]) -> None:
-        if not jobs:
-            return
-        outcomes: list[tuple[Future[Any], Any, BaseException | None]] = []
+    def _commit(self, works: list[_Work]) -> None:
         try:
             self._connection.execute("BEGIN IMMEDIATE")
-            for job, future in jobs:
-                outcomes.append((future, *self._attempt(job)))
+            for work in works:
+                self._attempt(work)
             self._connection.execute("COMMIT")
         except sqlite3.Error as error:
             self._roll_back()
             _log.warning(
                 "a transaction failed; its writes are answered as failed", error=str(error)
             )
-            failure = PersistenceFailed(f"the store could not be written: {error}")
-            for _, future in jobs:
-                future.set_exception(failure)
-            return
-        if self.committed is not None:
-            self.committed()
-        for future, result, failed in outcomes:
-            if failed is None:
-                future.set_result(result)
-            else:
-                future.set_exception(failed)
+            for work in works:
+                work.error = PersistenceFailed(f"the store could not be written: {error}")
+        else:
+            if self.committed is not None:
+                self.committed()
 
-    def _attempt(self, job: Job) -> tuple[Any, BaseException | None]:
+    def _attempt(self, work: _Work) -> None:
         """Run one job; a job that fails is undone and leaves the others alone.
 
         An error of the database itself fails the whole transaction: after one, it cannot be known
         what of it still stands.
         """
-        self._connection.execute("SAVEPOINT job")
+        if not work.checks_first:
+            self._connection.execute("SAVEPOINT job")
         try:
-            result = job(self._connection)
+            work.result = work.job(self._connection)
         except sqlite3.Error:
             raise
         except Exception as error:  # noqa: BLE001 - the caller of the job gets it
-            self._connection.execute("ROLLBACK TO job")
+            work.error = error
+            if not work.checks_first:
+                self._connection.execute("ROLLBACK TO job")
+        if not work.checks_first:
             self._connection.execute("RELEASE job")
-            return None, error
-        self._connection.execute("RELEASE job")
-        return result, None
 
     def _roll_back(self) -> None:
         try:
@@ -134,3 +174,23 @@ class Writer:
                 self._connection.execute("ROLLBACK")
         except sqlite3.Error as error:
             _log.error("a failed transaction could not be rolled back", error=str(error))
+
+
+def _deliver(works: list[_Work]) -> None:
+    """Answer committed jobs: here, or with one wake-up in the event loop they came from."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[_Work]] = {}
+    for work in works:
+        if isinstance(work.future, asyncio.Future):
+            by_loop.setdefault(work.future.get_loop(), []).append(work)
+        else:
+            work.deliver()
+    for loop, group in by_loop.items():
+        try:
+            loop.call_soon_threadsafe(_deliver_here, group)
+        except RuntimeError:
+            _log.warning("an event loop closed before its writes were answered", jobs=len(group))
+
+
+def _deliver_here(works: list[_Work]) -> None:
+    for work in works:
+        work.deliver()
