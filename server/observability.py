@@ -51,5 +51,6 @@ def configure_logging(level: str) -> None:
 
 def _renderers(*, on_terminal: bool) -> tuple[Processor, ...]:
     if on_terminal:
-        return (structlog.dev.ConsoleRenderer(),)
+        # Tracebacks with code and locals take a second to lay out, and the event loop waits for it.
+        return (structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback),)
     return (structlog.processors.format_exc_info, structlog.processors.JSONRenderer())
