@@ -16,10 +16,14 @@ MILLISECONDS: Final = "ms"
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The values of repeated runs, in the order in which they ran."""
+    """The values of repeated runs, in the order in which they ran.
+
+    cpu_ms: processor time of every run, in this process; empty where it was not watched.
+    """
 
     values: tuple[float, ...]
     unit: str = MILLISECONDS
+    cpu_ms: tuple[float, ...] = ()
 
     @classmethod
     def of(cls, values: Iterable[float], unit: str = MILLISECONDS) -> Sample:
@@ -47,6 +51,10 @@ class Sample:
     def shown(self) -> str:
         """Median and unit, as tables print it."""
         return f"{number(self.median)} {self.unit}"
+
+    def cpu(self) -> str:
+        """The median of the processor time, empty where it was not watched."""
+        return f"{number(statistics.median(self.cpu_ms))} {MILLISECONDS}" if self.cpu_ms else ""
 
     def spread(self) -> str:
         """The range that holds the middle eight of ten runs."""
@@ -129,6 +137,7 @@ class Figure:
             "low": self.ours.low,
             "high": self.ours.high,
             "highest": self.ours.highest,
+            "cpu_ms": statistics.median(self.ours.cpu_ms) if self.ours.cpu_ms else None,
             "runs": len(self.ours.values),
             "limit": None if self.limit is None else self.limit.shown(),
             "peer": self.peer_name or None,

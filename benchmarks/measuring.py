@@ -38,15 +38,17 @@ async def alternating(
 ) -> dict[str, Sample]:
     """Milliseconds of every run, round after round; the first rounds are not counted."""
     taken: dict[str, list[float]] = {name: [] for name in runs}
+    worked: dict[str, list[float]] = {name: [] for name in runs}
     gc.collect()
     for turn in range(-warm_up, rounds):
         names = list(runs)[:: 1 if turn % 2 else -1]
         for name in names:
-            begun = time.perf_counter()
+            begun, begun_cpu = time.perf_counter(), time.process_time()
             await runs[name](turn % rounds)
             if turn >= 0:
                 taken[name].append((time.perf_counter() - begun) * 1e3)
-    return {name: Sample.of(values) for name, values in taken.items()}
+                worked[name].append((time.process_time() - begun_cpu) * 1e3)
+    return {name: Sample(tuple(taken[name]), cpu_ms=tuple(worked[name])) for name in runs}
 
 
 def in_fresh_process(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

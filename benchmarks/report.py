@@ -9,7 +9,18 @@ from typing import Final
 
 from benchmarks.figures import Figure, Limit
 
-_COLUMNS: Final = ("Figure", "Ours", "Spread", "Limit", "Peer", "Peer's", "Ratio", "Limit", "Met")
+_COLUMNS: Final = (
+    "Figure",
+    "Ours",
+    "Spread",
+    "CPU",
+    "Limit",
+    "Peer",
+    "Peer's",
+    "Ratio",
+    "Limit",
+    "Met",
+)
 _VERDICTS: Final = {True: "yes", False: "**no**", None: ""}
 
 _PREFACE: Final = """\
@@ -96,7 +107,7 @@ def area_as_text(figures: Sequence[Figure]) -> str:
 
 def _table(figures: Sequence[Figure]) -> Iterator[str]:
     yield f"| {' | '.join(_COLUMNS)} |"
-    yield "|---|--:|--:|--:|---|--:|--:|--:|---|"
+    yield "|---|--:|--:|--:|--:|---|--:|--:|--:|---|"
     for figure in figures:
         yield f"| {' | '.join(_cells(figure))} |"
     noted = [figure for figure in figures if figure.note]
@@ -112,6 +123,7 @@ def _cells(figure: Figure) -> list[str]:
         figure.name,
         figure.ours.shown(),
         figure.ours.spread(),
+        figure.ours.cpu(),
         _limit(figure.limit),
         figure.peer_name,
         "" if figure.peer is None else figure.peer.shown(),

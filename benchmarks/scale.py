@@ -50,7 +50,7 @@ QUICK: Final = Scale(
     lineage=10_000,
     nodes=10_000,
     import_bytes=6_000_000,
-    long_import_bytes=90_000_000,
+    long_import_bytes=100_000_000,
     appended=5_000,
     load_s=0.4,
 )

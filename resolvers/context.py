@@ -1,18 +1,30 @@
-"""One operation: the services it may use, its one observation, and its batches.
+"""One operation: the services it may use, its observation, and its batches.
 
-Everything that one operation reads is of one moment. The observation is opened by the first field
-that reads anything, shared by all, and given back when the operation ends, however it ends: always
-exactly one open observation or none. An operation that reads nothing opens none.
+What one operation reads is of one moment. The observation is opened by the first field that reads
+anything, shared by all, and given back when the operation ends, however it ends: always exactly one
+open observation or none. An operation that reads nothing opens none.
+
+Two kinds of operation go on beyond a moment: a mutation shows what it has written, and each frame
+of a subscription shows what is there now. They renew the context in between: what is read
+afterwards is of a later moment.
 """
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TypeVar
 
 from resolvers.loaders import Loaders
+from resolvers.unbroken import Unbroken
+from sessiongraph.corpus_changes import CorpusChanges
+from sessiongraph.errors import PersistenceFailed
+from sessiongraph.following import Following
 from sessiongraph.query import Observation, SessionQuery
+from sessiongraph.writing import SessionWriting
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +32,16 @@ class Services:
     """What the server offers to every operation; shared by all of them.
 
     version: of the server, as it shows itself to clients.
+    writing, following, changes: None in a program that only reads.
+    writes: those that run; whoever closes the store waits for them first.
     """
 
     query: SessionQuery
     version: str
+    writing: SessionWriting | None = None
+    following: Following | None = None
+    changes: CorpusChanges | None = None
+    writes: Unbroken = field(default_factory=Unbroken)
 
 
 class OperationOver(RuntimeError):
@@ -59,12 +77,54 @@ class RequestContext:
                 )
             return self._observation
 
+    @property
+    def writing(self) -> SessionWriting:
+        """The writing service.
+
+        Raises:
+            PersistenceFailed: this program only reads.
+        """
+        return _required(self.services.writing)
+
+    @property
+    def following(self) -> Following:
+        """Who follows logs.
+
+        Raises:
+            PersistenceFailed: this program only reads.
+        """
+        return _required(self.services.following)
+
+    @property
+    def changes(self) -> CorpusChanges:
+        """Who follows the list of sessions.
+
+        Raises:
+            PersistenceFailed: this program only reads.
+        """
+        return _required(self.services.changes)
+
+    async def renew(self) -> None:
+        """Give the observation back; what is read from now on is of a later moment."""
+        if not self._over:
+            loaders, self.loaders = self.loaders, Loaders(self.observation)
+            await self._give_back(loaders)
+
     async def aclose(self) -> None:
         """End the operation: stop what still reads for it, then give the observation back."""
         self._over = True
+        await self._give_back(self.loaders)
+
+    async def _give_back(self, loaders: Loaders) -> None:
         try:
-            await self.loaders.aclose()
+            await loaders.aclose()
         finally:
             async with self._opening:
                 self._observation = None
                 await self._resources.aclose()
+
+
+def _required(service: T | None) -> T:
+    if service is None:
+        raise PersistenceFailed("this program only reads")
+    return service

@@ -56,10 +56,11 @@ class BatchLoader(Generic[K, V]):
 
     async def aclose(self) -> None:
         """Stop what is still being loaded; its waiters are cancelled."""
-        batches = set(self._batches.values())
-        for batch in batches:
-            batch.cancel()
-        await asyncio.gather(*batches, return_exceptions=True)
+        if self._batches:
+            batches = set(self._batches.values())
+            for batch in batches:
+                batch.cancel()
+            await asyncio.gather(*batches, return_exceptions=True)
 
     def _join(self, key: K) -> asyncio.Task[Mapping[K, V | SessionGraphError]]:
         if self._gathering is None or self._newest is None:
@@ -88,7 +89,9 @@ class Loaders:
 
     async def aclose(self) -> None:
         """Stop everything that is still being loaded."""
-        await asyncio.gather(self.sessions.aclose(), self.lineages.aclose(), self.payloads.aclose())
+        await self.sessions.aclose()
+        await self.lineages.aclose()
+        await self.payloads.aclose()
 
     async def _find_sessions(self, ids: Sequence[str]) -> Mapping[str, LogicalSession]:
         return await (await self._observe()).find(ids)

@@ -6,9 +6,11 @@ from enum import StrEnum
 
 import strawberry
 
+from sessiongraph.corpus_changes import ChangeKind
 from sessiongraph.event import EventSurface
 from sessiongraph.filters import Availability
 from sessiongraph.header import SourceKind
+from sessiongraph.live_sessions import Durability
 from sessiongraph.ports import SessionOrder
 
 strawberry.enum(
@@ -34,6 +36,22 @@ strawberry.enum(
         "session that becomes active while paging moves to the front."
     ),
 )
+strawberry.enum(
+    Durability,
+    description=(
+        "DURABLE: acknowledged after the commit is on disk. ACCEPTED: acknowledged once in the "
+        "live log, on disk within the write-behind window."
+    ),
+)
+strawberry.enum(
+    ChangeKind,
+    name="CorpusChangeKind",
+    description=(
+        "CREATED, RESUMED and CLOSED are of the live set. PERSISTED: the first of it is on disk. "
+        "IMPORTED: read from a recorder's file, or grown with it. UPDATED: title or activity; "
+        "REPLACED: the stored log was read anew."
+    ),
+)
 
 
 @strawberry.enum(description="How a message enters the surface.")
@@ -44,4 +62,12 @@ class SurfaceOpKind(StrEnum):
     REPLACE = "replace"
 
 
-__all__ = ["Availability", "EventSurface", "SessionOrder", "SourceKind", "SurfaceOpKind"]
+__all__ = [
+    "Availability",
+    "ChangeKind",
+    "Durability",
+    "EventSurface",
+    "SessionOrder",
+    "SourceKind",
+    "SurfaceOpKind",
+]

@@ -1,11 +1,16 @@
-"""One operation is one observation: what the server offers becomes the context of an operation."""
+"""One operation is one observation: what the server offers becomes the context of an operation.
+
+A mutation is an observation for each field that writes, a subscription one for each frame.
+"""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
 from strawberry.extensions import SchemaExtension
+from strawberry.types import StreamExecutionResult
 from strawberry.types.graphql import OperationType
+from typing_extensions import override
 
 from resolvers.context import RequestContext
 
@@ -31,3 +36,9 @@ class OneObservation(SchemaExtension):
         yield
         if self.execution_context.operation_type is not OperationType.SUBSCRIPTION:
             await self.execution_context.context.aclose()
+
+    @override
+    async def on_stream_result(self, result: StreamExecutionResult) -> AsyncIterator[None]:
+        """Give the observation of a frame back before a client takes it."""
+        await self.execution_context.context.renew()
+        yield

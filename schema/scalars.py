@@ -6,12 +6,24 @@ itself, and :mod:`schema.response` writes it out verbatim.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, NewType
 
 import msgspec
 import strawberry
-from graphql import GraphQLError
+from graphql import (
+    BooleanValueNode,
+    FloatValueNode,
+    GraphQLError,
+    IntValueNode,
+    ListValueNode,
+    NullValueNode,
+    ObjectValueNode,
+    StringValueNode,
+    Undefined,
+    ValueNode,
+    VariableNode,
+)
 from strawberry.types.scalar import ScalarDefinition
 
 from sessiongraph import lossless
@@ -51,6 +63,41 @@ def _as_is(value: Any) -> Any:
     return value
 
 
+def _json_literal(node: ValueNode, variables: Mapping[str, Any] | None = None) -> Any:
+    """The value of a literal in a document; what is no JSON is refused, not bent into it.
+
+    The parser has refused repeated keys, lone surrogates and excessive nesting by now.
+    """
+    match node:
+        case StringValueNode() | BooleanValueNode():
+            return node.value
+        case NullValueNode():
+            return None
+        case IntValueNode():
+            return _integer_literal(node)
+        case FloatValueNode():
+            return float(node.value)
+        case ListValueNode():
+            return [_json_literal(item, variables) for item in node.values]
+        case ObjectValueNode():
+            members = {
+                member.name.value: _json_literal(member.value, variables) for member in node.fields
+            }
+            return {key: value for key, value in members.items() if value is not Undefined}
+        case VariableNode():
+            return (variables or {}).get(node.name.value, Undefined)
+    raise GraphQLError("JSON has no such literal; a text stands in quotes.", node)
+
+
+def _integer_literal(node: IntValueNode) -> int | float:
+    if node.value == "-0":
+        return -0.0  # an int has no negative zero
+    try:
+        return int(node.value)
+    except ValueError as error:
+        raise GraphQLError("This integer has too many digits.", node) from error
+
+
 def _json_text(value: object) -> msgspec.Raw:
     """The JSON text of a value; a text that is one already is not touched."""
     return value if isinstance(value, msgspec.Raw) else msgspec.Raw(lossless.encode(value))
@@ -74,6 +121,7 @@ SCALARS: Final[dict[object, ScalarDefinition]] = {
         description="Any JSON value, kept losslessly.",
         serialize=_json_text,
         parse_value=_as_is,
+        parse_literal=_json_literal,
     ),
     Cursor: strawberry.scalar(
         name="Cursor",

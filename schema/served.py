@@ -11,9 +11,11 @@ from strawberry.schema.config import StrawberryConfig
 
 from schema import event, lineage
 from schema.errors import PublicErrors
+from schema.mutation import Mutation
 from schema.operation import OneObservation
 from schema.query import Query
 from schema.scalars import SCALARS
+from schema.subscription import Subscription
 
 ExtensionFactory = type[SchemaExtension] | Callable[[], SchemaExtension]
 """What makes a fresh extension for each operation."""
@@ -30,6 +32,8 @@ def build_schema(
     """
     return PublicErrors(
         query=Query,
+        mutation=Mutation,
+        subscription=Subscription,
         types=(*event.IMPLEMENTATIONS, *lineage.IMPLEMENTATIONS),
         extensions=(*extensions, OneObservation),
         execution_context_class=execution_context_class,

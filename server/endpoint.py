@@ -1,8 +1,12 @@
-"""GraphQL over HTTP: one operation as a JSON object by POST, one JSON object back.
+"""GraphQL over HTTP: one operation as a JSON object by POST, its answer back.
 
 Nothing else is accepted: no GET (a link must not run a query), no forms or plain text (a page of
 another site could send those without asking), no batches. What is refused before it is an operation
 is answered with 4xx and the same ``errors`` shape as a failed operation, its code BAD_USER_INPUT.
+
+The client says which form of answer it accepts (:mod:`server.negotiation`). Under the media type of
+GraphQL responses, a response without data has the status 400, as "GraphQL over HTTP" has it; under
+that of JSON every operation is answered with 200, whatever came of it.
 
 An operation ends when its client goes away: its task is cancelled, and waited for.
 """
@@ -10,83 +14,110 @@ An operation ends when its client goes away: its task is cancelled, and waited f
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
-from cross_web import AsyncHTTPRequestAdapter, HTTPException
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.types import Message, Receive, Scope, Send
-from starlette.websockets import WebSocket
-from strawberry.asgi import GraphQL
-from strawberry.http import GraphQLRequestData
-from strawberry.schema import BaseSchema
-from typing_extensions import override
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from resolvers.context import Services
-from schema.response import encode_response
-from server.refusals import error_response
-from sessiongraph import lossless
-
-T = TypeVar("T")
+from schema.request import decode_request
+from server.client_presence import done_while_connected
+from server.graphql_request import GraphQLRequest
+from server.graphql_sse import KEEP_ALIVE_S, EventStream
+from server.negotiation import Form, accepted_forms
+from server.operations import Operation, Operations
+from server.refusals import OperationFailed, error_response
+from sessiongraph.errors import BadUserInput
 
 _JSON: Final = "application/json"
 
 
-class GraphQLEndpoint(GraphQL[Services, None]):
-    """The ASGI application behind ``/graphql``."""
+class GraphQLEndpoint:
+    """The ASGI application behind POST requests to ``/graphql``.
+
+    max_request_bytes: size of the largest body.
+    keep_alive_s: between two signs of life on a stream of events.
+    """
 
     def __init__(
         self,
-        schema: BaseSchema,
-        services: Services,
+        operations: Operations,
         *,
         max_request_bytes: int,
+        keep_alive_s: float = KEEP_ALIVE_S,
     ) -> None:
-        super().__init__(
-            schema,
-            graphql_ide=None,
-            allow_queries_via_get=False,
-            multipart_uploads_enabled=False,
-            subscription_protocols=(),
-        )
-        self._services = services
+        self._operations = operations
         self._max_request_bytes = max_request_bytes
+        self._keep_alive_s = keep_alive_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        forms = accepted_forms(request.headers.getlist("accept"))
+        answer: ASGIApp | None
         try:
-            body = await self._read_body(Request(scope, receive))
-            request = Request(scope, _replaying(body))
-            response = await _while_connected(receive, self.run(request))
+            if not forms:
+                raise HTTPException(406, f"the answer can be {', '.join(Form)}, nothing else")
+            asked = await self._read(request)
+            if forms[0] is Form.EVENTS:
+                answer = EventStream(self._prepared(asked), keep_alive_s=self._keep_alive_s)
+            else:
+                answer = await self._answer(asked, forms, receive)
         except HTTPException as refusal:
-            response = error_response(refusal.status_code, refusal.reason)
+            answer = _refusal(refusal.status_code, refusal.detail, forms)
+        except BadUserInput as refusal:
+            answer = _refusal(400, refusal.message, forms)
         except ClientDisconnect:
             return
-        if response is not None:
-            await response(scope, receive, send)
+        if answer is not None:
+            await answer(scope, receive, send)
 
-    @override
-    async def get_context(
-        self, request: Request | WebSocket, response: Response | WebSocket
-    ) -> Services:
-        return self._services
+    def _prepared(self, asked: GraphQLRequest) -> Operation | OperationFailed:
+        """What to stream; a stream has no other way to refuse than an event."""
+        try:
+            return self._operations.prepare(asked)
+        except OperationFailed as failure:
+            return failure
+        except BadUserInput as refusal:
+            return OperationFailed.because(refusal)
 
-    @override
-    async def parse_http_body(self, request: AsyncHTTPRequestAdapter) -> GraphQLRequestData:
-        media_type = (request.content_type or "").partition(";")[0].strip().lower()
+    async def _answer(
+        self, asked: GraphQLRequest, forms: list[Form], receive: Receive
+    ) -> ASGIApp | None:
+        """The answer of a client that prefers a single one; None when it is gone.
+
+        Raises:
+            BadUserInput: there is no such operation, or it has many answers.
+        """
+        try:
+            operation = self._operations.prepare(asked)
+            if operation.is_subscription:
+                if Form.EVENTS not in forms:
+                    raise BadUserInput(
+                        f"a subscription is answered with {Form.EVENTS} (name it in `Accept`), or "
+                        "over a WebSocket"
+                    )
+                return EventStream(operation, keep_alive_s=self._keep_alive_s)
+            working = asyncio.create_task(operation.answer())
+            if not await done_while_connected(receive, working):
+                return None
+            return Response(working.result(), media_type=forms[0])
+        except OperationFailed as failure:
+            status = 400 if forms[0] is Form.RESPONSE else 200
+            return Response(failure.body(), status, media_type=forms[0])
+
+    async def _read(self, request: Request) -> GraphQLRequest:
+        """The request in a body.
+
+        Raises:
+            HTTPException: the body is too large, or no JSON object.
+            BadUserInput: the object is no request.
+        """
+        body = await self._read_body(request)
+        media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if media_type != _JSON:
             raise HTTPException(415, f"the request must be a POST of {_JSON}")
-        body = _json_object(await request.get_body())
-        return GraphQLRequestData(
-            query=_member(body, "query", str),
-            variables=_member(body, "variables", dict),
-            operation_name=_member(body, "operationName", str),
-            extensions=_member(body, "extensions", dict),
-        )
-
-    @override
-    def encode_json(self, data: object) -> bytes:
-        return encode_response(data)
+        return GraphQLRequest.of(_json_object(body))
 
     async def _read_body(self, request: Request) -> bytes:
         """The whole body.
@@ -113,44 +144,19 @@ class GraphQLEndpoint(GraphQL[Services, None]):
         return b"".join(chunks)
 
 
-def _replaying(body: bytes) -> Receive:
-    async def receive() -> Message:
-        return {"type": "http.request", "body": body, "more_body": False}
+def _refusal(status: int, message: str, forms: list[Form]) -> Response:
+    """The answer to what is no operation; never a stream, which would have begun with a 200."""
+    response = error_response(status, message)
+    if Form.RESPONSE in forms[:1]:
+        response.headers["content-type"] = Form.RESPONSE
+    return response
 
-    return receive
 
-
-async def _while_connected(receive: Receive, work: Coroutine[Any, Any, T]) -> T | None:
-    """The result of ``work``; None when the client went away first and the work was cancelled."""
-    working = asyncio.create_task(work)
-    watching = asyncio.create_task(_disconnection(receive))
+def _json_object(text: bytes) -> dict[str, Any]:
     try:
-        await asyncio.wait({working, watching}, return_when=asyncio.FIRST_COMPLETED)
-        return working.result() if working.done() else None
-    finally:
-        working.cancel()
-        watching.cancel()
-        await asyncio.wait({working, watching})
-
-
-async def _disconnection(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-
-
-def _json_object(text: bytes | str) -> dict[str, Any]:
-    try:
-        value = lossless.decode(text.encode() if isinstance(text, str) else text)
+        value = decode_request(text)
     except ValueError as error:
         raise HTTPException(400, f"the request body cannot be read as JSON: {error}") from error
     if not isinstance(value, dict):
         raise HTTPException(400, "the request body must be one JSON object")
-    return value
-
-
-def _member(body: dict[str, Any], key: str, kind: type[T]) -> T | None:
-    value = body.get(key)
-    if value is not None and not isinstance(value, kind):
-        wanted = "an object" if kind is dict else "a string"
-        raise HTTPException(400, f"`{key}` must be {wanted} or null")
     return value

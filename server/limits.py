@@ -17,55 +17,55 @@ from graphql import (
     FieldNode,
     FragmentDefinitionNode,
     FragmentSpreadNode,
-    GraphQLError,
+    GraphQLSyntaxError,
     NameNode,
     OperationDefinitionNode,
     SelectionSetNode,
+    parse,
 )
-from strawberry.extensions import SchemaExtension
 
-from server.settings import Settings
 from sessiongraph.errors import BadUserInput
 
 _TOKEN_LIMIT_MESSAGE: Final = "Syntax Error: Document contains more than"
 
 
-class DocumentLimits(SchemaExtension):
-    """Refuses a document that is larger than the settings allow."""
+@dataclass(frozen=True, slots=True)
+class DocumentLimits:
+    """How large a document may be.
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+    tokens: of the whole document. depth: levels of fields of one operation, introspection aside.
+    aliases: aliased fields of one operation, each use of a fragment counted.
+    """
 
-    def on_parse(self) -> Iterator[None]:
-        most = self._settings.max_query_tokens
-        context = self.execution_context
-        context.parse_options["max_tokens"] = most
-        yield
-        errors = context.pre_execution_errors or ()
-        if any(error.message.startswith(_TOKEN_LIMIT_MESSAGE) for error in errors):
-            raise _refusal(f"the document has more than {most} tokens (max_query_tokens)")
+    tokens: int
+    depth: int
+    aliases: int
 
-    def on_validate(self) -> Iterator[None]:
-        context = self.execution_context
-        if context.graphql_document is not None and context.pre_execution_errors is None:
-            excess = self._excess(context.graphql_document)
-            if excess is not None:
-                context.pre_execution_errors = [_refusal(excess)]
-        yield
+    def parse(self, text: str) -> DocumentNode:
+        """The document that a text stands for.
 
-    def _excess(self, document: DocumentNode) -> str | None:
-        deepest, most_aliases = self._settings.max_query_depth, self._settings.max_query_aliases
+        Raises:
+            BadUserInput: it is larger than the limits.
+            GraphQLSyntaxError: it is not GraphQL.
+        """
+        try:
+            document = parse(text, max_tokens=self.tokens)
+        except GraphQLSyntaxError as error:
+            if not error.message.startswith(_TOKEN_LIMIT_MESSAGE):
+                raise
+            raise BadUserInput(
+                f"the document has more than {self.tokens} tokens (max_query_tokens)"
+            ) from error
         for extent in operation_extents(document):
-            if extent.depth > deepest:
-                return f"the operation is more than {deepest} levels deep (max_query_depth)"
-            if extent.aliases > most_aliases:
-                return f"the operation has more than {most_aliases} aliases (max_query_aliases)"
-        return None
-
-
-def _refusal(message: str) -> GraphQLError:
-    extensions = {"code": BadUserInput.code, "retriable": BadUserInput.retriable}
-    return GraphQLError(message, extensions=extensions)
+            if extent.depth > self.depth:
+                raise BadUserInput(
+                    f"the operation is more than {self.depth} levels deep (max_query_depth)"
+                )
+            if extent.aliases > self.aliases:
+                raise BadUserInput(
+                    f"the operation has more than {self.aliases} aliases (max_query_aliases)"
+                )
+        return document
 
 
 @dataclass(slots=True)

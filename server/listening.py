@@ -2,6 +2,14 @@
 
 uvicorn would take the signals for itself and end the process by them; here a signal only asks for
 the end, and everything that was opened around the server is closed in order afterwards.
+
+A stop begins with the streams (:mod:`server.open_streams`), which uvicorn would cut off at once.
+What is still open at the very end is cut off for good, whether or not its client has taken what was
+sent to it.
+
+A client can be gone without a word (a machine that sleeps, a network that broke), or be there and
+read nothing. The first is found out by pings over WebSocket, both by the operating system where it
+can: a connection on which nothing that was sent has been taken for a while is given up.
 """
 
 from __future__ import annotations
@@ -19,11 +27,22 @@ from typing_extensions import override
 
 from server.failures import OperatorError
 from server.hosts import is_loopback_host
+from server.open_streams import OpenStreams
 from server.settings import Settings
 from sessiongraph.errors import InvalidConfig
 
 _SHARE_OF_REQUESTS: Final = 0.8
 """How much of the time of a clean stop running requests may use; the rest is for the store."""
+
+
+PING_EVERY_S: Final = 20.0
+"""Between two pings to a client over WebSocket."""
+
+PONG_WITHIN_S: Final = 40.0
+"""How long such a client may take to answer a ping: what it has not read yet stands before it."""
+
+TAKEN_WITHIN_S: Final = 60.0
+"""How long a client may leave everything that was sent to it untouched."""
 
 
 class ListenFailed(OperatorError):
@@ -66,16 +85,38 @@ def url_of(bound: socket.socket) -> str:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn without its signal handlers, saying when it answers."""
+    """uvicorn without its signal handlers, saying when it answers, and stopping in our order."""
 
-    def __init__(self, config: uvicorn.Config) -> None:
+    def __init__(self, config: uvicorn.Config, grace_s: float) -> None:
         super().__init__(config)
         self.ready = asyncio.Event()
+        self._grace_s = grace_s
+        self._streams = OpenStreams()
 
     @override
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        self._streams.hand_to(self.lifespan.state)
         await super().startup(sockets)
         self.ready.set()
+
+    @override
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for server in self.servers:
+            server.close()
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        await self._streams.stop(self._grace_s)
+        rest = self._grace_s - (loop.time() - begun)
+        self.config.timeout_graceful_shutdown = max(0, int(rest))
+        await super().shutdown(sockets)
+
+    async def cut_off(self, within_s: float) -> None:
+        """Close what is still open, and wait for what still runs."""
+        for connection in list(self.server_state.connections):
+            if connection.transport is not None:
+                connection.transport.abort()
+        if self.server_state.tasks:
+            await asyncio.wait(self.server_state.tasks, timeout=within_s)
 
     @override
     @contextmanager
@@ -87,9 +128,11 @@ class _Server(uvicorn.Server):
 async def listening(app: ASGIApp, bound: socket.socket, settings: Settings) -> AsyncIterator[None]:
     """Answer requests on a bound socket until the block ends, then drain.
 
-    Requests that still run late in ``shutdown_grace_s`` are cancelled, and waited for.
+    Streams are ended; requests that still run late in ``shutdown_grace_s`` are cancelled, and
+    waited for.
     """
-    server = _Server(_uvicorn_config(app, settings))
+    _give_up_dead_clients(bound)
+    server = _Server(_uvicorn_config(app, settings), settings.shutdown_grace_s * _SHARE_OF_REQUESTS)
     serving = asyncio.create_task(server.serve(sockets=[bound]))
     ready = asyncio.create_task(server.ready.wait())
     try:
@@ -101,22 +144,30 @@ async def listening(app: ASGIApp, bound: socket.socket, settings: Settings) -> A
     finally:
         server.should_exit = True
         await serving
-        if server.server_state.tasks:
-            rest = settings.shutdown_grace_s * (1 - _SHARE_OF_REQUESTS)
-            await asyncio.wait(server.server_state.tasks, timeout=rest / 2)
+        await server.cut_off(settings.shutdown_grace_s * (1 - _SHARE_OF_REQUESTS) / 2)
+
+
+def _give_up_dead_clients(bound: socket.socket) -> None:
+    """Let the system close a connection whose client takes nothing; accepted sockets inherit it."""
+    option = getattr(socket, "TCP_USER_TIMEOUT", None)
+    if option is not None:
+        bound.setsockopt(socket.IPPROTO_TCP, option, int(TAKEN_WITHIN_S * 1000))
 
 
 def _uvicorn_config(app: ASGIApp, settings: Settings) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         lifespan="off",
-        ws="none",
+        ws="websockets-sansio",
+        ws_max_size=settings.max_request_bytes,
+        ws_ping_interval=PING_EVERY_S,
+        ws_ping_timeout=PONG_WITHIN_S,
+        ws_per_message_deflate=False,
         log_config=None,
         log_level="debug" if settings.log_level == "debug" else "warning",
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        timeout_graceful_shutdown=int(settings.shutdown_grace_s * _SHARE_OF_REQUESTS),
     )
 
 

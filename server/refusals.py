@@ -1,6 +1,6 @@
-"""Refusals of the HTTP layer, in the shape of a failed GraphQL operation.
+"""Refusals and failures, in the one shape that clients read.
 
-A client reads one shape, whether its operation failed or never became one:
+A client reads the same errors, whether its operation failed or never became one:
 ``{"errors": [{"message": …, "extensions": {"code": …}}]}``. A fault of ours is masked and logged as
 that of an operation is.
 """
@@ -15,7 +15,44 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from schema.errors import make_public
+from schema.response import encode_response
 from sessiongraph.errors import BadUserInput
+
+
+class OperationFailed(Exception):
+    """An operation has no result, or no further one; its errors, fit to be shown, say why."""
+
+    def __init__(self, errors: list[GraphQLError]) -> None:
+        super().__init__(errors[0].message)
+        self.errors = errors
+
+    @classmethod
+    def because(cls, *causes: Exception, operation: str | None = None) -> OperationFailed:
+        """The failure made of what was raised; what nobody expected is logged and masked.
+
+        operation: the name of the operation, for the log.
+        """
+        errors = []
+        for cause in causes:
+            error = cause
+            if not isinstance(error, GraphQLError):
+                error = GraphQLError(str(cause), original_error=cause)
+            make_public(error, operation)
+            errors.append(error)
+        return cls(errors)
+
+    @classmethod
+    def of(cls, cause: Exception, operation: str | None = None) -> OperationFailed:
+        """The failure that was raised, or made of what was raised."""
+        return cause if isinstance(cause, cls) else cls.because(cause, operation=operation)
+
+    def errors_text(self) -> bytes:
+        """The errors as a JSON array."""
+        return encode_response([error.formatted for error in self.errors])
+
+    def body(self) -> bytes:
+        """The response that has nothing but the errors."""
+        return b'{"errors":' + self.errors_text() + b"}"
 
 
 def error_response(
@@ -39,6 +76,4 @@ async def http_exception(request: Request, error: Exception) -> Response:
 
 async def fault(_: Request, error: Exception) -> Response:
     """What nobody expected: a reference id, under which the log has the rest."""
-    public = GraphQLError(str(error), original_error=error)
-    make_public(public)
-    return JSONResponse({"errors": [public.formatted]}, 500)
+    return Response(OperationFailed.because(error).body(), 500, media_type="application/json")

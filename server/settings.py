@@ -95,6 +95,44 @@ class Settings(BaseSettings):
         le=100_000,
         description="Most descendants in one page of a lineage (sessions).",
     )
+    write_delay_ms: int = Field(
+        default=50,
+        ge=0,
+        le=60_000,
+        description="Time within which events that were only accepted are written to disk (ms).",
+    )
+    write_retry_ms: int = Field(
+        default=500,
+        ge=10,
+        le=600_000,
+        description="Time after which a write that the disk refused is tried again (ms).",
+    )
+    unwritten_max_bytes: int = Field(
+        default=64 * 1024 * 1024,
+        ge=1024,
+        description="Most payload of one live session that may wait for the disk; appends beyond "
+        "it fail until the disk takes some (bytes).",
+    )
+    live_idle_close_s: int = Field(
+        default=86_400,
+        ge=0,
+        description="Time after which a live session that nobody appends to is closed; 0 keeps it "
+        "live until it is closed or the server stops (seconds).",
+    )
+    follow_ring_events: int = Field(
+        default=1024,
+        ge=1,
+        le=1_000_000,
+        description="Recent events kept in memory for the followers of one session; a slower "
+        "follower is fed from the store (events).",
+    )
+    corpus_backlog: int = Field(
+        default=10_000,
+        ge=1,
+        le=10_000_000,
+        description="Changes of the session list kept in memory for those who come back to follow "
+        "it (changes).",
+    )
     max_request_bytes: int = Field(
         default=8 * 1024 * 1024,
         ge=1024,

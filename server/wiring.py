@@ -14,6 +14,7 @@ from providers.recordings.dsh import DshReader
 from providers.sqlite.log_store import SqliteLogStore
 from resolvers.context import Services as OperationServices
 from server.data_directory import DataDirectory
+from server.live_services import LiveServices
 from server.settings import Settings
 from server.version import program_version
 from sessiongraph.corpus import Corpus
@@ -29,31 +30,58 @@ READERS: Final[tuple[RecordingReader, ...]] = (DshReader(),)
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """Everything that a server or a command works with, over one open store."""
+    """Everything that a server or a command works with, over one open store.
+
+    live: None in a command, which opens no sessions.
+    """
 
     settings: Settings
     store: SqliteLogStore
     query: SessionQuery
     importer: Importer
+    live: LiveServices | None = None
 
     def of_operations(self) -> OperationServices:
         """What is offered to every GraphQL operation."""
-        return OperationServices(self.query, program_version())
+        if self.live is None:
+            return OperationServices(self.query, program_version())
+        return OperationServices(
+            self.query,
+            program_version(),
+            self.live.writing,
+            self.live.following,
+            self.live.changes,
+            self.live.writes,
+        )
 
 
 @asynccontextmanager
-async def open_for_writing(settings: Settings, directory: DataDirectory) -> AsyncIterator[Services]:
-    """The services over a directory that this process holds.
+async def open_for_serving(settings: Settings, directory: DataDirectory) -> AsyncIterator[Services]:
+    """The services of a server, its live half included, over a directory that this process holds.
+
+    At the end everything that was accepted is written before the store is closed.
 
     Raises:
         InvalidConfig: the files in the directory are not ours, or of a newer version.
         PersistenceFailed: the store cannot be opened.
     """
-    store = await asyncio.to_thread(SqliteLogStore.open, directory.log_path)
-    try:
-        yield _services(settings, store, directory.cursor_key())
-    finally:
-        await store.close()
+    async with _opened(directory) as store:
+        cursors = CursorCodec(directory.cursor_key())
+        live = LiveServices(settings, store, store, cursors, now_ms)
+        async with live.running():
+            yield _services(settings, store, cursors, live)
+
+
+@asynccontextmanager
+async def open_for_writing(settings: Settings, directory: DataDirectory) -> AsyncIterator[Services]:
+    """The services of a command over a directory that this process holds.
+
+    Raises:
+        InvalidConfig: the files in the directory are not ours, or of a newer version.
+        PersistenceFailed: the store cannot be opened.
+    """
+    async with _opened(directory) as store:
+        yield _services(settings, store, CursorCodec(directory.cursor_key()))
 
 
 @asynccontextmanager
@@ -66,19 +94,34 @@ async def open_for_reading(settings: Settings) -> AsyncIterator[Services]:
     path = DataDirectory(settings.data_dir).log_path
     store = await asyncio.to_thread(SqliteLogStore.open, path, read_only=True)
     try:
-        yield _services(settings, store, secrets.token_bytes(KEY_BYTES))
+        yield _services(settings, store, CursorCodec(secrets.token_bytes(KEY_BYTES)))
     finally:
         await store.close()
 
 
-def _services(settings: Settings, store: SqliteLogStore, cursor_key: bytes) -> Services:
+@asynccontextmanager
+async def _opened(directory: DataDirectory) -> AsyncIterator[SqliteLogStore]:
+    store = await asyncio.to_thread(SqliteLogStore.open, directory.log_path)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+def _services(
+    settings: Settings,
+    store: SqliteLogStore,
+    cursors: CursorCodec,
+    live: LiveServices | None = None,
+) -> Services:
     limits = QueryLimits(
         page_max=settings.page_max,
         read_window_max=settings.read_window_max,
         lineage_page_max=settings.lineage_page_max,
     )
-    query = SessionQuery(Corpus(store), CursorCodec(cursor_key), limits)
-    return Services(settings, store, query, Importer(store, now_ms))
+    corpus = Corpus(store) if live is None else live.corpus
+    query = SessionQuery(corpus, cursors, limits)
+    return Services(settings, store, query, Importer(store, now_ms), live)
 
 
 def now_ms() -> EpochMillis:

@@ -86,6 +86,8 @@ class Appends:
             raise conflict
         if durability is Durability.DURABLE:
             await self._live.committed(session, last)
+        else:
+            self._live.promise(session, last)
         return ordered
 
     async def _stored_events(

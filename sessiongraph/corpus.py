@@ -14,7 +14,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from sessiongraph.errors import PersistenceFailed
+from sessiongraph.errors import PersistenceFailed, SourceConflict
 from sessiongraph.event import Seq
 from sessiongraph.filters import Availability, SessionSelection, contains_title
 from sessiongraph.header import EpochMillis, SessionHeader
@@ -38,6 +38,7 @@ class LogicalSession:
     header: the live one when the session is live, else the stored one.
     last_seq: -1 for an empty log.
     epoch: of the log; 0 while nothing of it is on disk.
+    conflict: the stored log with this id is another one; it cannot be read while the session lives.
     """
 
     session_id: str
@@ -49,6 +50,7 @@ class LogicalSession:
     prompted_at: EpochMillis | None
     epoch: int
     log: TailedLog = field(repr=False)
+    conflict: SourceConflict | None = None
 
     def key(self) -> SessionKey:
         """Its place in every order of the corpus."""
@@ -68,6 +70,10 @@ class LiveView(Protocol):
         """Those that have accepted what the store may not hold yet."""
         ...
 
+    def header(self, session_id: str) -> SessionHeader | None:
+        """The header of a live session, None when it is not live."""
+        ...
+
     def capture(self, session_id: str) -> LiveCapture:
         """Any live session."""
         ...
@@ -82,7 +88,9 @@ class LiveCorpus(Protocol):
 class CorpusView:
     """One observation of the whole corpus."""
 
-    def __init__(self, reader: LogReader | None, live: LiveView, failure: str) -> None:
+    def __init__(
+        self, reader: LogReader | None, live: LiveView, failure: PersistenceFailed | None = None
+    ) -> None:
         self._reader = reader
         self._live = live
         self._failure = failure
@@ -100,7 +108,7 @@ class CorpusView:
             PersistenceFailed: the store cannot be read.
         """
         if self._reader is None:
-            raise PersistenceFailed(self._failure)
+            raise self._failure or PersistenceFailed("the store cannot be read")
         return self._reader
 
     async def counts(self) -> CorpusCounts:
@@ -145,7 +153,10 @@ class CorpusView:
         wanted = selection.availability
         if wanted is not None and Availability.PERSISTED not in wanted:
             candidates = [self._from_memory(session_id) for session_id in self._live.ids]
-            return _page(candidates, selection, order, limit, after, before)
+            page = _page(candidates, selection, order, limit, after, before)
+            # Their older events lie in the store, where it can be read.
+            found = await self.find([session.session_id for session in page])
+            return [found[each.session_id] for each in page if each.session_id in found]
         # Where memory may disagree with the store about a session's place in the list, the session
         # is taken out of the store's answer and put in where it belongs now.
         moved = {
@@ -197,6 +208,7 @@ class CorpusView:
                 assert header.parent_session is not None
                 more = [ChildLink(header.session_id, header.parent_session, header.created_at)]
                 more += await self.reader.descendants(header.session_id)
+                more = [link for link in more if link.session_id not in known]
                 known.update(link.session_id for link in more)
                 links += more
         return links
@@ -207,10 +219,11 @@ class CorpusView:
 
     def _session(self, session_id: str, stored: StoredSession | None) -> LogicalSession | None:
         """One session out of its two places; None when it is in neither."""
+        header = self._live.header(session_id)
+        if header is not None and stored is not None and header.conflicts_with(stored.header):
+            return self._conflicting(session_id, header, stored)
         capture = self._live.ahead.get(session_id)
-        if capture is not None and stored is not None and capture.epoch not in (None, stored.epoch):
-            capture = None
-        if capture is None:
+        if capture is None or _is_outdated(capture, stored):
             if stored is None:
                 return None
             return LogicalSession(
@@ -225,6 +238,29 @@ class CorpusView:
                 TailedLog(self._reader, stored, LiveTail(session_id), self._failure),
             )
         return self._beyond(capture, stored)
+
+    def _conflicting(
+        self, session_id: str, header: SessionHeader, stored: StoredSession
+    ) -> LogicalSession:
+        """A live session under whose id the store holds another log: the live one is preferred."""
+        capture = self._live.capture(session_id)
+        conflict = SourceConflict(
+            f"the live {session_id!r} and the stored one differ in "
+            f"{', '.join(header.conflicts_with(stored.header))}"
+        )
+        tail = LiveTail.of(session_id, capture.entries)
+        return LogicalSession(
+            session_id,
+            header,
+            True,
+            True,
+            capture.visible_seq,
+            capture.title,
+            capture.prompted_at,
+            capture.epoch or 0,
+            TailedLog(None, stored, tail, conflict),
+            conflict,
+        )
 
     def _from_memory(self, session_id: str) -> LogicalSession:
         """A live session without a look at the store."""
@@ -259,6 +295,13 @@ class CorpusView:
             0 if stored is None else stored.epoch,
             TailedLog(self._reader if readable else None, stored, tail, self._failure),
         )
+
+
+def _is_outdated(capture: LiveCapture, stored: StoredSession | None) -> bool:
+    """Whether the store, observed later, holds all of it by now, or another log, or none."""
+    if stored is None:
+        return capture.epoch is not None
+    return capture.epoch not in (None, stored.epoch) or stored.last_seq >= capture.visible_seq
 
 
 def _is_available(session: LogicalSession, wanted: Collection[Availability]) -> bool:
@@ -335,6 +378,9 @@ class _NothingLive:
     def view(self) -> LiveView:
         return self
 
+    def header(self, session_id: str) -> SessionHeader | None:  # noqa: ARG002
+        return None
+
     def capture(self, session_id: str) -> LiveCapture:
         raise KeyError(session_id)
 
@@ -356,11 +402,12 @@ class Corpus:
         When the store cannot be read, what is live can still be seen.
         """
         async with AsyncExitStack() as resources:
-            reader, failure = None, ""
+            # The live half is captured first: what is committed in between is then in both parts,
+            # never in neither, and a tail begins where the stored log ends.
+            live = self._live.view()
+            reader, failure = None, None
             try:
                 reader = await resources.enter_async_context(self._store.observe())
             except PersistenceFailed as error:
-                failure = error.message
-            # The store is observed first: what is committed in between is then in both parts, and
-            # a tail begins where the stored log ends.
-            yield CorpusView(reader, self._live.view(), failure)
+                failure = error
+            yield CorpusView(reader, live, failure)

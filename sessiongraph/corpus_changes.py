@@ -71,9 +71,16 @@ class CorpusChanges(Lifecycle):
         self._backlog: deque[CorpusChange] = deque(maxlen=backlog)
         self._news = asyncio.Event()
         self._stopped = False
+        # A session can be created before its first commit, or be told of by that commit first.
+        self._told_before_commit: set[str] = set()
+        self._told_by_commit: set[str] = set()
 
     def created(self, session_id: str) -> None:
-        self._add(ChangeKind.CREATED, session_id)
+        if session_id in self._told_by_commit:
+            self._told_by_commit.remove(session_id)
+        else:
+            self._told_before_commit.add(session_id)
+            self._add(ChangeKind.CREATED, session_id)
 
     def resumed(self, session_id: str) -> None:
         self._add(ChangeKind.RESUMED, session_id)
@@ -81,8 +88,18 @@ class CorpusChanges(Lifecycle):
     def closed(self, session_id: str) -> None:
         self._add(ChangeKind.CLOSED, session_id)
 
+    def deleted(self, session_id: str) -> None:
+        self._told_before_commit.discard(session_id)
+        self._add(ChangeKind.DELETED, session_id)
+
     def commit(self, commit: Commit) -> None:
         """Take one commit of the feed into account."""
+        if commit.kind is CommitKind.CREATED:
+            if commit.session_id in self._told_before_commit:
+                self._told_before_commit.remove(commit.session_id)
+            else:
+                self._told_by_commit.add(commit.session_id)
+                self._add(ChangeKind.CREATED, commit.session_id)
         kind = _OF_COMMITS.get(commit.kind)
         if kind is None and commit.relisted:
             kind = ChangeKind.UPDATED

@@ -90,7 +90,7 @@ class SessionEvent:
             and self.surface_op == other.surface_op
             and self.source_event_seqs == other.source_event_seqs
             and self.ignorable == other.ignorable
-            and (self.payload == other.payload or self.data == other.data)
+            and (self.payload == other.payload or lossless.same(self.data, other.data))
         )
 
 

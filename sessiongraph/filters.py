@@ -93,7 +93,22 @@ def literal_text(name: str, text: str) -> str:
 @lru_cache(maxsize=256)
 def text_pattern(text: str) -> re.Pattern[str]:
     """The pattern that finds ``text`` literally, in any case and with any white space."""
-    return re.compile(r"\s+".join(re.escape(word) for word in text.split()), re.IGNORECASE)
+    words = (
+        "".join(_KEPT_APART.get(letter) or re.escape(letter) for letter in word)
+        for word in text.split()
+    )
+    return re.compile(r"\s+".join(words), re.IGNORECASE)
+
+
+_KEPT_APART: Final = {
+    "i": "(?-i:[iI])",
+    "I": "(?-i:[iI])",
+    "\N{LATIN SMALL LETTER DOTLESS I}": "(?-i:\N{LATIN SMALL LETTER DOTLESS I})",
+    "\N{LATIN CAPITAL LETTER I WITH DOT ABOVE}": (
+        "(?-i:\N{LATIN CAPITAL LETTER I WITH DOT ABOVE})"
+    ),
+}
+"""Letters that ``re`` takes for one in any case and Unicode's simple folding keeps apart."""
 
 
 def fold_title(title: str) -> str:

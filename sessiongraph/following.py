@@ -28,6 +28,7 @@ from sessiongraph.ports import (
     CommitFeed,
     CommitKind,
     LogStore,
+    Position,
     StoredSession,
     WindowRequest,
 )
@@ -62,18 +63,18 @@ class Following:
         self._on_commit = on_commit
         self._ring_events = ring_events
         self._rings: dict[str, _Ring] = {}
+        self._served: Position | None = None
         self._stopped = False
 
     async def run(self) -> None:
         """Follow the feed until it ends or the task is cancelled; the position is kept by us."""
-        async with self._store.observe() as reader:
-            position = reader.position
         while not self._stopped:
             try:
+                position = await self._begin() if self._served is None else self._served
                 async with aclosing(self._feed.follow(position)) as batches:  # type: ignore[type-var]
                     async for commits in batches:
                         await self._serve(commits)
-                        position = commits[-1].position
+                        self._served = commits[-1].position
                 return
             except SessionGraphError as error:
                 _log.warning("the feed of commits is read again later", error=error.message)
@@ -83,7 +84,7 @@ class Following:
         """End every follower cleanly."""
         self._stopped = True
         for ring in list(self._rings.values()):
-            ring.end(None)
+            ring.wake()
 
     async def events(self, session_id: str, after_seq: Seq) -> AsyncIterator[PlacedEvent]:
         """Every committed event after ``after_seq``, stored ones first, then as they come.
@@ -105,22 +106,30 @@ class Following:
             while True:
                 # Taken before looking: what comes after the look wakes us.
                 news = ring.news()
-                events = ring.after(after_seq)
+                events = ring.after(stored.epoch, after_seq)
                 if events is None:
                     events = await self._page(session_id, stored.epoch, after_seq)
                 for event in events:
                     yield event
                     after_seq = event.seq
                 if not events:
-                    if ring.ended:
-                        if ring.error is not None:
-                            raise ring.error
+                    has_ended = stored.epoch <= ring.ended_epoch
+                    if has_ended and ring.error is not None:
+                        raise ring.error
+                    if has_ended or self._stopped:
                         return
                     await news.wait()
         finally:
             ring.followers -= 1
-            if not ring.followers and self._rings.get(session_id) is ring:
+            if not ring.followers:
                 del self._rings[session_id]
+
+    async def _begin(self) -> Position:
+        async with self._store.observe() as reader:
+            self._served = reader.position
+        for ring in self._rings.values():
+            ring.wake()  # what was committed before is no longer announced
+        return self._served
 
     async def _require(self, session_id: str) -> StoredSession:
         async with self._store.observe() as reader:
@@ -149,41 +158,41 @@ class Following:
                 found = await reader.find(list(grown))
                 for session_id, stored in found.items():
                     ring = self._rings.get(session_id)
-                    if ring is None or stored.epoch != grown[session_id][-1].epoch:
+                    ours = [each for each in grown[session_id] if each.epoch == stored.epoch]
+                    if ring is None or not ours:
                         continue
                     most = self._ring_events
-                    first = max(grown[session_id][0].first_seq, stored.last_seq + 1 - most)
-                    window = WindowRequest(most, after=max(first, ring.next_seq) - 1)
-                    ring.add(await reader.events(stored, ALL_EVENTS, window))
+                    first = max(ours[0].first_seq, stored.last_seq + 1 - most)
+                    window = WindowRequest(most, after=max(first, ring.next_of(stored.epoch)) - 1)
+                    ring.add(stored.epoch, await reader.events(stored, ALL_EVENTS, window))
         for commit in commits:
             ring = self._rings.get(commit.session_id)
             if ring is not None:
                 if commit.kind is CommitKind.DELETED:
-                    self._end(commit.session_id, None)
+                    ring.end(commit.epoch, None)
                 elif commit.kind is CommitKind.REPLACED:
-                    self._end(
-                        commit.session_id,
-                        LogReplaced(f"the log of {commit.session_id!r} was read anew"),
-                    )
+                    error = LogReplaced(f"the log of {commit.session_id!r} was read anew")
+                    ring.end(commit.epoch - 1, error)
             if self._on_commit is not None:
                 self._on_commit(commit)
 
-    def _end(self, session_id: str, error: SessionGraphError | None) -> None:
-        self._rings.pop(session_id).end(error)
-
 
 class _Ring:
-    """The latest events of one followed session, without a gap.
+    """The latest events of one followed session, without a gap, all of one epoch.
 
-    next_seq: the seq that the next event of the ring must have.
-    error: why the followers end; None for a clean end.
+    An id can get another log while the feed still tells of the old one; followers of either wait
+    here, and each gets and ends with its own.
+
+    ended_epoch: followers of this epoch and of older ones end.
+    error: why they end; None for a clean end.
     """
 
     def __init__(self, size: int) -> None:
         self.followers = 0
-        self.ended = False
+        self.ended_epoch = -1
         self.error: SessionGraphError | None = None
-        self.next_seq: Seq = 0
+        self._epoch = -1
+        self._next_seq: Seq = 0
         self._events: deque[PlacedEvent] = deque(maxlen=size)
         self._news = asyncio.Event()
 
@@ -191,25 +200,30 @@ class _Ring:
         """An event that is set when something has come since it was asked for."""
         return self._news
 
-    def add(self, events: list[PlacedEvent]) -> None:
+    def next_of(self, epoch: int) -> Seq:
+        """The seq that the next event of a log must have to follow those in the ring."""
+        return self._next_seq if epoch == self._epoch else 0
+
+    def add(self, epoch: int, events: list[PlacedEvent]) -> None:
         for event in events:
-            if event.seq != self.next_seq:
+            if (epoch, event.seq) != (self._epoch, self._next_seq):
                 self._events.clear()
             self._events.append(event)
-            self.next_seq = event.seq + 1
-        self._wake()
+            self._epoch, self._next_seq = epoch, event.seq + 1
+        self.wake()
 
-    def end(self, error: SessionGraphError | None) -> None:
-        self.ended = True
+    def end(self, epoch: int, error: SessionGraphError | None) -> None:
+        self.ended_epoch = epoch
         self.error = error
-        self._wake()
+        self.wake()
 
-    def after(self, seq: Seq) -> list[PlacedEvent] | None:
-        """The events behind a seq; None when only the store has them."""
-        if not self._events or seq < self._events[0].seq - 1:
+    def after(self, epoch: int, seq: Seq) -> list[PlacedEvent] | None:
+        """The events of a log behind a seq; None when only the store has them."""
+        if epoch != self._epoch or not self._events or seq < self._events[0].seq - 1:
             return None
         return list(islice(self._events, seq + 1 - self._events[0].seq, None))
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
+        """Let every follower look again."""
         news, self._news = self._news, asyncio.Event()
         news.set()

@@ -109,9 +109,7 @@ class LiveSession:
 
     def __post_init__(self) -> None:
         self.visible_seq = self.committed_seq
-        self._surface = Surface(
-            lambda seq: self._replaced_data[seq], self.nodes, self.committed_seq + 1
-        )
+        self._surface = Surface(self._data_of_replaced, self.nodes, self.committed_seq + 1)
         self.nodes = ()
 
     @property
@@ -161,6 +159,9 @@ class LiveSession:
         except SurfaceRuleBroken as broken:
             self._take_back(batch)
             raise InvalidEvent(str(broken)) from broken
+        except BaseException:
+            self._take_back(batch)
+            raise
         finally:
             self._replaced_data = {}
         self.batches.append(batch)
@@ -207,6 +208,13 @@ class LiveSession:
             tuple(self._shown),
             self.epoch,
         )
+
+    def _data_of_replaced(self, seq: Seq) -> Mapping[str, Any]:
+        try:
+            return self._replaced_data[seq]
+        except KeyError:
+            # It came while the payloads of what the batch replaces were being read.
+            raise InvalidEvent(f"event {seq} was not in the log when it was replaced") from None
 
     def _show(self, batch: Batch) -> None:
         batch.acknowledged = True

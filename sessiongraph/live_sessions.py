@@ -19,7 +19,7 @@ import structlog
 
 from sessiongraph.errors import NotLive, PersistenceFailed, SessionGraphError
 from sessiongraph.event import Seq, SessionEvent
-from sessiongraph.header import EpochMillis
+from sessiongraph.header import EpochMillis, SessionHeader
 from sessiongraph.live_session import LiveCapture, LiveSession
 from sessiongraph.new_event import NewEvent
 from sessiongraph.ports import LogStore
@@ -74,6 +74,10 @@ class _View:
     def ids(self) -> Collection[str]:
         return self.sessions.keys()
 
+    def header(self, session_id: str) -> SessionHeader | None:
+        held = self.sessions.get(session_id)
+        return None if held is None else held.session.header
+
     def capture(self, session_id: str) -> LiveCapture:
         return self.sessions[session_id].session.capture()
 
@@ -124,15 +128,21 @@ class LiveSessions:
             await asyncio.wait([held.writing])
 
     def go_on(self, session: LiveSession) -> None:
-        """Write again after a pause."""
-        held = self._held[session.session_id]
-        held.paused = False
-        self._write_now(held)
+        """Write again after a pause; one that has ended meanwhile stays ended."""
+        held = self._held.get(session.session_id)
+        if held is not None:
+            held.paused = False
+            self._write_now(held)
 
     def idle(self, idle_ms: int) -> list[str]:
         """Sessions that nobody appended to for so long."""
+        return [key for key in self._held if self.is_idle(key, idle_ms)]
+
+    def is_idle(self, session_id: str, idle_ms: int) -> bool:
+        """Whether a session is live and nobody appended to it for so long."""
+        held = self._held.get(session_id)
         oldest = asyncio.get_running_loop().time() - idle_ms / 1000
-        return [key for key, held in self._held.items() if held.used_at < oldest]
+        return held is not None and held.used_at < oldest
 
     def discard(self, session_id: str) -> None:
         """End a session without writing what it still holds."""
@@ -193,15 +203,35 @@ class LiveSessions:
         """Wait until the session, up to ``seq``, is on disk.
 
         Raises:
-            PersistenceFailed: the next write failed.
+            NotLive: the session has ended meanwhile.
+            PersistenceFailed: the next write failed, or an earlier one did and took it back.
         """
         if session.epoch is not None and session.committed_seq >= seq:
             return
-        held = self._held[session.session_id]
+        held = self._holding(session, seq)
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         held.waiting.append((seq, future))
         self._write_now(held)
         await future
+
+    def promise(self, session: LiveSession, seq: Seq) -> None:
+        """Acknowledge what is in the log up to ``seq``, as if it had been accepted.
+
+        Raises:
+            NotLive, PersistenceFailed: it is not in the log any more.
+        """
+        if session.visible_seq < seq:
+            self._holding(session, seq)
+            session.acknowledge(next(each for each in session.batches if each.last_seq >= seq))
+            self._note_ahead(session)
+
+    def _holding(self, session: LiveSession, seq: Seq) -> _Held:
+        held = self._held.get(session.session_id)
+        if held is None or held.session is not session:
+            raise NotLive(f"{session.session_id!r} was closed meanwhile")
+        if seq > session.planned_seq:
+            raise PersistenceFailed(f"event {seq} of {session.session_id!r} was withdrawn")
+        return held
 
     async def flush(self, session: LiveSession) -> None:
         """Wait until everything appended so far is on disk.
@@ -254,11 +284,7 @@ class LiveSessions:
             else:
                 await self._store.append(session.session_id, session.epoch, entries)
         except PersistenceFailed as error:
-            self._fail(held, error)
-            if session.batches or session.epoch is None:
-                await asyncio.sleep(self._limits.write_retry_ms / 1000)
-                return True
-            return False
+            return await self._try_again(held, error)
         except SessionGraphError as error:
             _log.error(
                 "a live session was given up: its log was changed by somebody else",
@@ -270,6 +296,9 @@ class LiveSessions:
             if self._dropped is not None:
                 self._dropped(session.session_id)
             return False
+        except Exception as error:  # noqa: BLE001 - whoever waits must hear of it
+            _log.exception("events could not be written", session=session.session_id)
+            return await self._try_again(held, PersistenceFailed(f"a write failed: {error}"))
         session.settle(count)
         self._note_ahead(session)
         still: list[tuple[Seq, asyncio.Future[None]]] = []
@@ -279,6 +308,14 @@ class LiveSessions:
             elif not future.done():
                 future.set_result(None)
         held.waiting = still
+        return True
+
+    async def _try_again(self, held: _Held, error: PersistenceFailed) -> bool:
+        """Tell those who wait; False when nothing is left that was promised to anybody."""
+        self._fail(held, error)
+        if held.session.is_written:
+            return False
+        await asyncio.sleep(self._limits.write_retry_ms / 1000)
         return True
 
     def _fail(self, held: _Held, error: SessionGraphError) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from sessiongraph.errors import PersistenceFailed
+from sessiongraph.errors import PersistenceFailed, SessionGraphError
 from sessiongraph.event import EventSurface, PlacedEvent, Placement, Seq, SessionEvent
 from sessiongraph.filters import EventSelection
 from sessiongraph.ports import LogReader, PlacedEntry, StoredSession, WindowRequest
@@ -56,7 +56,7 @@ class LiveTail:
 class TailedLog:
     """One log that lies partly in the store, partly in memory; either part may be empty.
 
-    reader: None when the store cannot be read; ``failure`` then says why, to those who need it.
+    reader: None when the store cannot be asked; ``failure`` then says why, to those who need it.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class TailedLog:
         reader: LogReader | None,
         stored: StoredSession | None,
         tail: LiveTail,
-        failure: str = "",
+        failure: SessionGraphError | None = None,
     ) -> None:
         self._store = reader
         self._stored = stored
@@ -79,7 +79,7 @@ class TailedLog:
     @property
     def _reader(self) -> LogReader:
         if self._store is None:
-            raise PersistenceFailed(self._failure)
+            raise self._failure or PersistenceFailed("the store cannot be read")
         return self._store
 
     async def events(self, selection: EventSelection, window: WindowRequest) -> list[PlacedEvent]:
@@ -102,9 +102,12 @@ class TailedLog:
         low = max(-1 if window.after is None else window.after, (selection.seqs.low or 0) - 1)
         if low >= first - 1:
             return False
-        if window.newest and selection.types is None and selection.surfaces is None:
-            in_tail = (seq for seq in self._tail.events if _in_window(seq, window))
-            return not selection.times.is_open or sum(1 for _ in in_tail) < window.limit
+        if window.newest:
+            in_tail = sum(
+                _in_window(placed.seq, window) and _admits(selection, placed)
+                for placed in self._tail.events.values()
+            )
+            return in_tail < window.limit
         return True
 
     async def _stored_events(
@@ -129,7 +132,7 @@ class TailedLog:
     async def surface(self, window: WindowRequest) -> list[PlacedEvent]:
         """Current nodes in model order; the window is over positions."""
         stored: list[PlacedEvent] = []
-        if self._stored is not None:
+        if self._stored is not None and self._surface_reaches_store(window):
             wider = WindowRequest(
                 window.limit + len(self._tail.replacers),
                 window.after,
@@ -144,6 +147,21 @@ class TailedLog:
             if placed.surface is EventSurface.CURRENT and _in_window(_position(placed), window)
         ]
         return _cut(stored + found, window, _position)
+
+    def _surface_reaches_store(self, window: WindowRequest) -> bool:
+        """Whether a window of the surface can have nodes that are not in the tail."""
+        first = next(iter(self._tail.events), None)
+        if first is None:
+            return True
+        if window.after is not None and window.after >= first - 1:
+            return False
+        in_tail = sum(
+            placed.surface is EventSurface.CURRENT
+            and _position(placed) >= first
+            and _in_window(_position(placed), window)
+            for placed in self._tail.events.values()
+        )
+        return not (window.newest and in_tail >= window.limit)
 
     async def at(self, seqs: Collection[Seq]) -> dict[Seq, PlacedEvent]:
         """The events with these seqs, those that exist."""
@@ -185,7 +203,7 @@ class TailedLog:
     async def citers(self, seq: Seq) -> list[Seq]:
         """Later events whose sources include this one, in log order."""
         found: list[Seq] = []
-        if self._stored is not None:
+        if self._stored is not None and seq not in self._tail.events:
             found = await self._reader.citers(self._stored, seq)
         return found + [
             placed.seq

@@ -36,19 +36,60 @@ def encode(value: Any) -> bytes:
         NotLossless: the value holds NaN or an infinity, or something that is not JSON.
     """
     try:
-        return msgspec.json.encode(value)
+        text = msgspec.json.encode(value)
     except (UnicodeEncodeError, OverflowError):
         return _encode_exactly(value)
-    except TypeError as error:
+    except (TypeError, RecursionError) as error:
         raise NotLossless(str(error)) from error
+    # NaN and the infinities become null there; only where there is a null can one be hidden.
+    if b"null" in text and not _is_finite(value):
+        raise NotLossless("NaN or an infinity")
+    return text
+
+
+def _is_finite(root: Any) -> bool:
+    pending = [root]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, dict):
+            pending.extend(value.values())
+        elif isinstance(value, list | tuple):
+            pending.extend(value)
+        elif isinstance(value, float) and not math.isfinite(value):
+            return False
+    return True
 
 
 def _encode_exactly(value: Any) -> bytes:
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise NotLossless(str(error)) from error
     return text.encode("utf-8", "backslashreplace")
+
+
+def same(first: Any, second: Any) -> bool:
+    """Whether two parsed values are the same JSON: members in any order, true is not 1.
+
+    Walked without recursion, so that deep values cannot exhaust the stack.
+    """
+    pending = [(first, second)]
+    while pending:
+        mine, theirs = pending.pop()
+        if isinstance(mine, dict):
+            if not isinstance(theirs, dict) or mine.keys() != theirs.keys():
+                return False
+            pending.extend((value, theirs[key]) for key, value in mine.items())
+        elif isinstance(mine, list | tuple):
+            if not isinstance(theirs, list | tuple) or len(mine) != len(theirs):
+                return False
+            pending.extend(zip(mine, theirs, strict=True))
+        elif isinstance(mine, bool) or isinstance(theirs, bool):
+            if mine is not theirs:
+                return False
+        elif mine != theirs:
+            return False
+    return True
 
 
 def decode(text: bytes) -> Any:
@@ -99,7 +140,10 @@ def losses_in_text(text: bytes) -> tuple[str, ...]:
             duplicates.append("duplicate keys")
         return keys
 
-    value = json.loads(text.decode("utf-8"), object_pairs_hook=collect, parse_int=read_integer)
+    try:
+        value = json.loads(text.decode("utf-8"), object_pairs_hook=collect, parse_int=read_integer)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
     found = {phrase for _, phrase in _losses(value, "")}
     return tuple(sorted(found | set(duplicates)))
 

@@ -46,10 +46,13 @@ class NewEvent:
         """Check what can be checked without the log.
 
         Raises:
-            InvalidEvent: the type is empty, the data is no object, or not lossless JSON.
+            InvalidEvent: the type is empty, the time is out of range, the data is no object, or
+                not lossless JSON.
         """
         if not event_type:
             raise InvalidEvent("an event needs a type")
+        if time is not None and abs(time) > lossless.MAX_SAFE_INTEGER:
+            raise InvalidEvent(f"the time of {event_type} is beyond 2^53 - 1")
         if not isinstance(data, dict):
             raise InvalidEvent(f"the data of {event_type} is not an object")
         try:

@@ -34,7 +34,7 @@ class PageRequest:
             raise InvalidLimit("ask for `first` or for `last`, not for both")
         asked = self.first if self.first is not None else self.last
         if asked is None:
-            return default
+            return min(default, maximum)
         if not 1 <= asked <= maximum:
             raise InvalidLimit(f"a page holds 1 to {maximum} items, not {asked}")
         return asked

@@ -128,6 +128,8 @@ class Observation:
             if session is None:
                 missing = SessionNotFound(f"no session has the id {session_id!r}")
                 results.append(FailedObservation(session_id, missing))
+            elif session.conflict is not None:
+                results.append(FailedObservation(session_id, session.conflict))
             else:
                 results.append(session)
         return results
@@ -146,10 +148,12 @@ class Observation:
         if request.after is not None:
             after = _session_key(self._cursors.read("sessions", bound, request.after))
         rows = await self._view.sessions(selection, order, limit=limit + 1, after=after)
-        earlier: list[LogicalSession] = []
+        has_previous = False
         if after is not None:
-            first = rows[0].key() if rows else after
-            earlier = await self._view.sessions(selection, order, limit=1, before=first)
+            before = rows[0].key() if rows else after
+            has_previous = bool(await self._view.sessions(selection, order, limit=1, before=before))
+            if not rows and not has_previous:
+                has_previous = bool(await self._view.find([after.session_id]))
 
         def cursor_of(session: LogicalSession) -> str:
             key = session.key()
@@ -160,7 +164,7 @@ class Observation:
             rows[:limit],
             cursor_of,
             has_next_page=len(rows) > limit,
-            has_previous_page=bool(earlier),
+            has_previous_page=has_previous,
         )
 
     async def list_events(

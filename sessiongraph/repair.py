@@ -12,6 +12,7 @@ turn, step and calls and nothing else.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -75,7 +76,9 @@ class TailState:
 
     def _ask_for_calls(self, event: SessionEvent) -> None:
         for block in content_of(event.type, event.data):
-            if block.get("type") == "tool-call" and isinstance(block.get("id"), str):
+            if not isinstance(block, Mapping) or block.get("type") != "tool-call":
+                continue
+            if isinstance(block.get("id"), str):
                 self.calls.setdefault(block["id"], None)
 
     def _start_call(self, event: SessionEvent) -> None:

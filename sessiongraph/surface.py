@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from sessiongraph import lossless
 from sessiongraph.event import LOG_ONLY as LOG_ONLY_PLACEMENT
 from sessiongraph.event import MESSAGE_TYPES, Entry, Placement, Seq, SessionEvent
 from sessiongraph.payloads import tool_result_without_content
@@ -269,7 +270,7 @@ class Surface:
                 5, event.seq, "a tool/result can replace exactly one tool/result and nothing else"
             )
         before = tool_result_without_content(self._event_data(removed[0]))
-        if tool_result_without_content(event.data) != before:
+        if not lossless.same(tool_result_without_content(event.data), before):
             raise SurfaceRuleBroken(
                 5, event.seq, f"differs from the replaced {removed[0]} in more than its content"
             )

@@ -86,8 +86,9 @@ def _turn_end(data: Data) -> Iterator[Any]:
 
 
 def _hook_result(data: Data) -> Iterator[Any]:
-    if data.get("decision") in _BLOCKING_DECISIONS:
-        yield data["decision"]
+    decision = data.get("decision")
+    if isinstance(decision, str) and decision in _BLOCKING_DECISIONS:
+        yield decision
         yield data.get("stderrSummary")
 
 

@@ -54,6 +54,9 @@ class Lifecycle:
     def closed(self, session_id: str) -> None:
         """A live session went cold."""
 
+    def deleted(self, session_id: str) -> None:
+        """A live session is gone of which nothing was on disk, so that no commit tells of it."""
+
 
 class SessionWriting:
     """The writing service of one server.
@@ -90,7 +93,8 @@ class SessionWriting:
         async with self._alone(session_id):
             known = await self._find(session_id)
             if known is not None:
-                if known.last_seq >= 0 or not new.has_made(known.header):
+                is_ours = known.header.source.path is None and new.has_made(known.header)
+                if known.last_seq >= 0 or not is_ours:
                     raise LogConflict(f"the id {session_id!r} is taken")
                 session = self._live.get(session_id) or await self._resume(session_id)
                 if durability is Durability.DURABLE:
@@ -158,19 +162,19 @@ class SessionWriting:
         if source_live is not None:
             await self._live.flush(source_live)
         async with self._alone(child_id):
-            async with self._corpus.observe() as view:
-                known = await view.find([source_id, child_id])
-                stored = (await view.reader.find([source_id])).get(source_id)
+            child = await self._find(child_id)
+            if child is not None:
+                return await self._forked_before(child, source_id, boundary)
+            async with self._store.observe() as reader:
+                stored = (await reader.find([source_id])).get(source_id)
                 if stored is None:
                     raise SessionNotFound(f"no session has the id {source_id!r}")
                 last = stored.last_seq if boundary is None else boundary
                 if not 0 <= last <= stored.last_seq:
                     raise EventNotFound(f"{source_id!r} has no event {last}")
-                if await turn_is_open(view.reader, stored, last):
+                if await turn_is_open(reader, stored, last):
                     raise OpenTurn(f"event {last} of {source_id!r} lies inside an open turn")
-                ending = (await view.reader.at(stored, [last]))[last]
-            if child_id in known:
-                return self._forked_before(known[child_id], source_id, last)
+                ending = (await reader.at(stored, [last]))[last]
             await self._write_fork(stored, last, ending, child_id)
             self._lifecycle.created(child_id)
         return child_id
@@ -236,19 +240,23 @@ class SessionWriting:
         """
         async with self._alone(session_id):
             session = self._live.get(session_id)
-            if session is not None:
-                await self._live.pause(session)
             try:
-                await self._store.delete(session_id)
+                if session is not None:
+                    await self._live.pause(session)
+                was_stored = await self._store.delete(session_id)
             except BaseException:
                 if session is not None:
                     self._live.go_on(session)
                 raise
             self._live.discard(session_id)
+            if session is not None and not was_stored:
+                self._lifecycle.deleted(session_id)
 
     async def close_idle(self, idle_ms: int) -> None:
         """Close every session that was not appended to for so long; softly, one at a time."""
         for session_id in self._live.idle(idle_ms):
+            if not self._live.is_idle(session_id, idle_ms):
+                continue  # it was used while others were being closed
             try:
                 await self.close(session_id)
             except SessionGraphError as error:
@@ -259,13 +267,16 @@ class SessionWriting:
                 )
 
     async def close_all(self) -> None:
-        """Write what every live session still holds; part of a clean stop.
+        """Write what every live session still holds, as far as it goes; part of a clean stop.
 
         Raises:
             PersistenceFailed: the disk refused.
         """
-        for session in self._live.all():
-            await self._live.flush(session)
+        unwritten = [session for session in self._live.all() if not session.is_written]
+        flushes = (self._live.flush(session) for session in unwritten)
+        for answer in await asyncio.gather(*flushes, return_exceptions=True):
+            if isinstance(answer, BaseException):
+                raise answer
 
     async def _resume(self, session_id: str) -> LiveSession:
         stored = await self._require_stored(session_id)
@@ -283,7 +294,6 @@ class SessionWriting:
             stored.title,
             stored.prompted_at,
         )
-        self._live.add(session)
         closing = closing_events(tail, session_id, stored.header.version, stored.last_seq + 1)
         if closing:
             repairs = [
@@ -292,11 +302,11 @@ class SessionWriting:
                 )
                 for each in closing
             ]
-            try:
-                await self._live.append(session, repairs, Durability.DURABLE, self._now(), {})
-            except BaseException:
-                self._live.discard(session_id)
-                raise
+            # On disk before anybody can append behind them.
+            batch = session.plan(repairs, self._now(), {})
+            await self._store.append(session_id, stored.epoch, batch.entries)
+            session.settle(1)
+        self._live.add(session)
         return session
 
     async def _detach(self, stored: StoredSession) -> StoredSession:
@@ -345,12 +355,22 @@ class SessionWriting:
             raise
         await self._resume(child_id)
 
-    def _forked_before(self, child: LogicalSession, source_id: str, last: Seq) -> str:
+    async def _forked_before(
+        self, child: LogicalSession, source_id: str, boundary: Seq | None
+    ) -> str:
         """A child that the same call made before, its answer lost; anything else is a conflict."""
-        header = child.header
-        same = header.parent_session == source_id and header.seed_length == last + 1
-        if not (same and child.live and child.last_seq <= last + 1):
+        length = child.header.seed_length or 0
+        is_ours = child.header.source.path is None and child.header.parent_session == source_id
+        if (
+            length is None
+            or not is_ours
+            or child.last_seq > length
+            or boundary not in (None, length - 1)
+        ):
             raise LogConflict(f"the id {child.session_id!r} is taken")
+        if not child.live:
+            await self._resume(child.session_id)
+            self._lifecycle.resumed(child.session_id)
         return child.session_id
 
     async def _find(self, session_id: str) -> LogicalSession | None:

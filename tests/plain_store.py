@@ -31,6 +31,8 @@ from sessiongraph.header import EpochMillis, SessionHeader
 from sessiongraph.payloads import Shape, is_human_prompt, shape_of
 from sessiongraph.ports import (
     ChildLink,
+    Commit,
+    CommitKind,
     CorpusCounts,
     PlacedEntry,
     Position,
@@ -289,7 +291,9 @@ class PlainLogStore:
     """
 
     def __init__(self) -> None:
-        self._position: Position = 0
+        self._commits: list[Commit] = []
+        self._news = asyncio.Event()
+        self._closed = False
         self._last_number = 0
         self._logs: dict[str, PlainLog] = {}
         self._recordings: dict[str, RecordingState] = {}
@@ -298,15 +302,18 @@ class PlainLogStore:
     @asynccontextmanager
     async def observe(self) -> AsyncIterator[PlainReader]:
         yield PlainReader(
-            self._position, dict(self._logs), dict(self._recordings), set(self._tombstones)
+            len(self._commits), dict(self._logs), dict(self._recordings), set(self._tombstones)
         )
 
     async def create(self, header: SessionHeader, entries: Sequence[PlacedEntry] = ()) -> int:
         if header.session_id in self._logs:
             raise LogConflict(f"the id {header.session_id!r} is taken")
-        self._put_new(header, tuple(placed.entry for placed in entries))
-        self._commit()
-        return self._logs[header.session_id].epoch
+        self._put_new(header, ())
+        self._commit(CommitKind.CREATED, header.session_id, 0)
+        epoch = self._logs[header.session_id].epoch
+        if entries:
+            await self.append(header.session_id, epoch, entries)
+        return epoch
 
     async def append(self, session_id: str, epoch: int, entries: Sequence[PlacedEntry]) -> Position:
         log = self._log_under(session_id, epoch)
@@ -314,7 +321,7 @@ class PlainLogStore:
             raise LogConflict(f"{session_id!r} is at {log.last_seq}, not before {entries[0]}")
         added = tuple(placed.entry for placed in entries)
         self._logs[session_id] = replace(log, entries=log.entries + added)
-        return self._commit()
+        return self._commit(CommitKind.APPENDED, session_id, log.last_seq + 1)
 
     async def fork(
         self, source: StoredSession, boundary: Seq, header: SessionHeader
@@ -329,7 +336,7 @@ class PlainLogStore:
         for path, state in list(self._recordings.items()):
             if state.session_id == session_id:
                 del self._recordings[path]
-        return self._commit()
+        return self._commit(CommitKind.DETACHED, session_id, log.last_seq + 1)
 
     async def stage(self, header: SessionHeader) -> PlainStagedLog:
         return PlainStagedLog(self, None)
@@ -341,14 +348,27 @@ class PlainLogStore:
         self._recordings[recording.path] = recording
 
     async def delete(self, session_id: str) -> bool:
-        if self._logs.pop(session_id, None) is None:
+        if session_id not in self._logs:
             return False
+        self._commit(CommitKind.DELETED, session_id, 0)
+        del self._logs[session_id]
         self._tombstones.add(session_id)
-        self._commit()
         return True
 
+    async def follow(self, after: Position) -> AsyncIterator[list[Commit]]:
+        while not self._closed:
+            news = self._news
+            commits = self._commits[after:]
+            if commits:
+                yield commits
+                after = commits[-1].position
+            else:
+                await news.wait()
+
     async def close(self) -> None:
-        """Nothing is queued and no file is open."""
+        """Nothing is queued and no file is open; followers end."""
+        self._closed = True
+        self._wake()
 
     def entries_of(self, base: StoredSession) -> tuple[Entry, ...]:
         """What the log holds that a growth was staged for."""
@@ -366,9 +386,13 @@ class PlainLogStore:
         """Make staged entries visible: as a whole log, or behind ``base``."""
         if must_be_new and header.session_id in self._logs:
             raise LogConflict(f"the id {header.session_id!r} is taken")
+        first = 0
         if base is None:
+            kind = CommitKind.REPLACED if header.session_id in self._logs else CommitKind.IMPORTED
+            kind = CommitKind.CREATED if must_be_new else kind
             self._put_new(header, entries)
         else:
+            kind, first = CommitKind.APPENDED, base.last_seq + 1
             log = self._logs.get(base.header.session_id)
             if log is None or (log.epoch, log.last_seq) != (base.epoch, base.last_seq):
                 raise LogConflict(f"{base.header.session_id!r} has changed meanwhile")
@@ -377,7 +401,7 @@ class PlainLogStore:
             )
         if recording is not None:
             self._recordings[recording.path] = recording
-        return self._commit()
+        return self._commit(kind, header.session_id, first)
 
     def _log_under(self, session_id: str, epoch: int) -> PlainLog:
         log = self._logs.get(session_id)
@@ -395,9 +419,28 @@ class PlainLogStore:
         self._last_number += 1
         return self._last_number
 
-    def _commit(self) -> Position:
-        self._position += 1
-        return self._position
+    def _commit(self, kind: CommitKind, session_id: str, first_seq: Seq) -> Position:
+        """One more entry of the feed, about the events of a log from ``first_seq`` on."""
+        log = self._logs[session_id]
+        position = len(self._commits) + 1
+        listed = any(
+            each.type == "session/title"
+            and shape_of(each.type, each.data) is Shape.TITLE
+            or each.type == "user/message"
+            and shape_of(each.type, each.data) is Shape.USER_MESSAGE
+            and is_human_prompt(each.data)
+            for each in log.events[first_seq:]
+        )
+        relisted = listed and kind is CommitKind.APPENDED
+        self._commits.append(
+            Commit(position, kind, session_id, log.epoch, first_seq, log.last_seq, relisted)
+        )
+        self._wake()
+        return position
+
+    def _wake(self) -> None:
+        news, self._news = self._news, asyncio.Event()
+        news.set()
 
 
 class PlainStagedLog:

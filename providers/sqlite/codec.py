@@ -87,7 +87,10 @@ def unpack(stored: bytes, packed: bool) -> bytes:
 
 
 def split_stream(event: SessionEvent) -> tuple[bytes, bytes | None]:
-    """The payload with its stream set to null, and the text of the stream; None without one."""
+    """The payload with its stream set to null, and the text of the stream; None without one.
+
+    A stream stays where it is when the payload, put together again, would not be the same bytes.
+    """
     if event.type not in _STREAM_TYPES or len(event.payload) < COMPRESS_FROM:
         return event.payload, None
     if b'"stream"' not in event.payload:
@@ -100,7 +103,10 @@ def split_stream(event: SessionEvent) -> tuple[bytes, bytes | None]:
     if stream is None or len(bytes(stream)) < COMPRESS_FROM:
         return event.payload, None
     members["stream"] = _PLACEHOLDER
-    return msgspec.json.encode(members), bytes(stream)
+    rest, apart = msgspec.json.encode(members), bytes(stream)
+    if join_stream(rest, apart) != event.payload:
+        return event.payload, None
+    return rest, apart
 
 
 def join_stream(payload: bytes, stream: bytes) -> bytes:

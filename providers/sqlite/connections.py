@@ -113,6 +113,10 @@ class Readers:
             check_same_thread=False,
             cached_statements=256,
         )
-        connection.execute(f"PRAGMA cache_size = -{_READER_CACHE_KIB}")
-        connection.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
+        try:
+            connection.execute(f"PRAGMA cache_size = -{_READER_CACHE_KIB}")
+            connection.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
+        except BaseException:
+            connection.close()
+            raise
         return connection

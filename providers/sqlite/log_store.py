@@ -179,6 +179,8 @@ class SqliteLogStore:
             prompt = await latest_prompt(reader, source, boundary)
             pages = reader.entries(source, boundary, boundary)
             entries = [entry async for page in pages for entry in page]
+        if not entries:
+            raise LogConflict(f"{source.header.session_id!r} was replaced or deleted meanwhile")
         last = entries[0]
         cut = isinstance(last, DeltaRun) and last.last_seq > boundary
         whole = last.seq - 1 if cut else boundary

@@ -22,7 +22,7 @@ from typing import Any, Final, TypeVar
 
 import structlog
 
-from sessiongraph.errors import PersistenceFailed
+from sessiongraph.errors import PersistenceFailed, SessionGraphError
 
 T = TypeVar("T")
 Job = Callable[[sqlite3.Connection], Any]
@@ -161,10 +161,13 @@ class Writer:
             work.result = work.job(self._connection)
         except sqlite3.Error:
             raise
-        except Exception as error:  # noqa: BLE001 - the caller of the job gets it
+        except Exception as error:
             work.error = error
             if not work.checks_first:
                 self._connection.execute("ROLLBACK TO job")
+            elif not isinstance(error, SessionGraphError):
+                # It failed late after all, and part of it may be written.
+                raise sqlite3.InternalError(f"a job failed: {error}") from error
         if not work.checks_first:
             self._connection.execute("RELEASE job")
 

@@ -1,4 +1,4 @@
-"""``sessiongraph demo``: a whole server over sample sessions, leaving nothing behind."""
+"""``sessiongraph demo``: a whole server over sample sessions and a live agent, leaving nothing."""
 
 from __future__ import annotations
 
@@ -21,12 +21,15 @@ from server.cli.options import Common, common_options, examples, listen_options
     ),
 )
 @click.option(
-    "--once", is_flag=True, help="Ask one query of each kind, print the answers, and end."
+    "--once", is_flag=True, help="Run one operation of each kind, print the answers, and end."
 )
 @common_options
 @listen_options
 def command(common: Common, once: bool, host: str | None, port: int | None) -> None:
-    """Start a server over the bundled sample sessions, and say what to try.
+    """Start a server over the bundled sample sessions, with a live agent, and say what to try.
+
+    The agent works on small tasks in sessions of its own, one after the other, so that
+    subscriptions move. With `--once` it tells a single story at once.
 
     The store is made anew in a temporary directory that goes when the demo ends; with `--data-dir`
     it is made there and stays. `--once` takes a free port unless one is given.
@@ -39,16 +42,21 @@ def command(common: Common, once: bool, host: str | None, port: int | None) -> N
             port = 0
         level = common.log_level or "warning"
         settings = common.settings(data_dir=folder, log_level=level, host=host, port=port)
+        from server.cli.demo_agent import DemoAgent
+        from server.cli.demo_stories import STORIES
         from server.cli.demo_tour import import_samples, print_tour, print_welcome
         from server.cli.serving import serving
 
         async def demo() -> None:
             async with serving(settings, "demo") as server:
                 report = await import_samples(server.services)
-                print_welcome(server.url, settings.data_dir, report)
+                agent = DemoAgent(server.live.writing, pace=0 if once else 1)
+                live_id = await agent.begin()
+                print_welcome(server.url, settings.data_dir, report, live_id)
                 if once:
+                    await agent.tell(STORIES[0], live_id)
                     await print_tour(server.url)
                 else:
-                    await server.asked_to_stop.wait()
+                    await agent.work_until(server.asked_to_stop, live_id)
 
         asyncio.run(demo())

@@ -1,13 +1,16 @@
-"""What the demo has to say: what to try, and with ``--once`` one query of each kind, answered.
+"""What the demo has to say: what to try, and with ``--once`` one operation of each kind, answered.
 
-The tour asks over real HTTP, like everybody; an answer with an error in it fails the demo.
+The tour asks over real HTTP, like everybody; an answer with an error in it fails the demo. What it
+writes stands on the story that the agent has told before, so it answers alike every time.
 """
 
 from __future__ import annotations
 
 import asyncio
 import http.client
+import itertools
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -30,10 +33,14 @@ _THEME: Final = "ansi_dark"
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """One query of the tour."""
+    """One operation of the tour.
+
+    frames: of a subscription, how many answers are shown; 0 for what has one answer.
+    """
 
     title: str
     query: str
+    frames: int = 0
 
 
 TOUR: Final = (
@@ -78,6 +85,69 @@ TOUR: Final = (
         '{ session(id: "harbor-retry-fork-a") { lineage { complete ancestors { id } '
         "descendants { nodes { depth session { id title } } } } } }",
     ),
+    Stop(
+        "What the agent has just done",
+        '{ session(id: "live-1") { title live persisted '
+        'events(filters: [{ type: ["assistant/message"] }], last: 1) '
+        "{ nodes { seq ... on AssistantMessageEvent { text model } } } } }",
+    ),
+    Stop(
+        "Making a session",
+        'mutation { createSession(input: { id: "tour", cwd: "/home/mei/harbor" }) '
+        "{ session { id live persisted lastSeq } } }",
+    ),
+    Stop(
+        "Appending to it, at the place where its log is",
+        'mutation { appendEvents(input: { sessionId: "tour", expectedSeq: 0, events: ['
+        '{ type: "turn/start", data: { turn: 1 } }, '
+        '{ type: "user/message", data: { id: "m1", role: "user", source: { kind: "user" }, '
+        'content: [{ type: "text", text: "What is left to do?" }] } }, '
+        '{ type: "turn/end", data: { turn: 1, reason: { kind: "completed" } } }] }) '
+        "{ session { lastSeq } events { seq type surface } } }",
+    ),
+    Stop(
+        "An append that is answered before it is on disk",
+        'mutation { appendEvents(input: { sessionId: "tour", durability: ACCEPTED, events: ['
+        '{ type: "custom/note", data: { text: "on disk within 50 ms" } }] }) '
+        "{ session { lastSeq live } } }",
+    ),
+    Stop(
+        "Waiting until everything is on disk",
+        'mutation { flushSession(id: "tour") { session { persisted lastSeq } } }',
+    ),
+    Stop(
+        "A title",
+        'mutation { renameSession(id: "tour", title: "A tour of the writes") '
+        "{ session { title lastSeq } } }",
+    ),
+    Stop(
+        "A fork",
+        'mutation { forkSession(input: { sourceId: "tour", boundary: 2, id: "tour-fork" }) '
+        "{ session { id lastSeq header { parentSession seedLength } } } }",
+    ),
+    Stop(
+        "The first events of a session that is followed",
+        'subscription { sessionEvents(sessionId: "tour") { seq type '
+        "... on UserMessageEvent { text } ... on TitleEvent { title } } }",
+        frames=5,
+    ),
+    Stop(
+        "Following from where one was",
+        'subscription { sessionEvents(sessionId: "tour", afterSeq: 2) { seq type } }',
+        frames=2,
+    ),
+    Stop(
+        "A session that goes cold",
+        'mutation { closeSession(id: "tour") { session { live persisted } } }',
+    ),
+    Stop(
+        "And is taken up again",
+        'mutation { resumeSession(id: "tour") { session { live lastSeq } } }',
+    ),
+    Stop(
+        "Deleting for good",
+        'mutation { deleteSession(id: "tour-fork") { deletedId } }',
+    ),
 )
 
 
@@ -87,12 +157,16 @@ async def import_samples(services: Services) -> ImportReport:
         return await services.importer.run(find_recordings([folder], READERS))
 
 
-def print_welcome(url: str, data_dir: Path, report: ImportReport) -> None:
-    """The addresses, and a few commands to try."""
+def print_welcome(url: str, data_dir: Path, report: ImportReport, live_id: str) -> None:
+    """The addresses, and a few commands to try; ``live_id`` is where the agent works first."""
     count = report.imported + report.unchanged + report.resumed
     query = json.dumps({"query": TOUR[0].query})
+    following = json.dumps(
+        {"query": f'subscription {{ sessionEvents(sessionId: "{live_id}") {{ seq type }} }}'}
+    )
+    post = f"curl {url}{GRAPHQL_PATH} -H 'content-type: application/json'"
     lines = (
-        f"SessionGraph demo: {count} sample sessions",
+        f"SessionGraph demo: {count} sample sessions, and an agent that works in {live_id}",
         "",
         f"  GraphiQL     {url}/",
         f"  GraphQL      {url}{GRAPHQL_PATH}",
@@ -101,7 +175,8 @@ def print_welcome(url: str, data_dir: Path, report: ImportReport) -> None:
         "",
         f"  sessiongraph show harbor-tour --data-dir {data_dir}",
         f"  sessiongraph lineage harbor-retry-fork-a --data-dir {data_dir}",
-        f"  curl {url}{GRAPHQL_PATH} -H 'content-type: application/json' -d '{query}'",
+        f"  {post} -d '{query}'",
+        f"  {post} -H 'accept: text/event-stream' -N -d '{following}'",
         "",
         "Ctrl-C ends it.",
     )
@@ -112,36 +187,49 @@ def print_welcome(url: str, data_dir: Path, report: ImportReport) -> None:
 
 
 async def print_tour(url: str) -> None:
-    """Ask every query of the tour and print the answers.
+    """Ask everything that the tour asks, in order, and print the answers.
 
     Raises:
         CommandFailed: an answer has errors.
     """
     console = stdout_console()
     for stop in TOUR:
-        answer = await asyncio.to_thread(ask, url, stop.query)
         console.print()
         console.print(Text(stop.title, "bold"))
         console.print(Text(visible(stop.query), "cyan"), soft_wrap=True)
-        pretty = visible(json.dumps(answer, ensure_ascii=False, indent=2))
-        if console.is_terminal:
-            console.print(Syntax(pretty, "json", theme=_THEME, word_wrap=True))
-        else:
-            console.print(Text(pretty))
-        if "errors" in answer:
-            raise CommandFailed(f"the query {stop.title!r} was answered with an error")
+        for answer in await asyncio.to_thread(ask, url, stop):
+            pretty = visible(json.dumps(answer, ensure_ascii=False, indent=2))
+            if console.is_terminal:
+                console.print(Syntax(pretty, "json", theme=_THEME, word_wrap=True))
+            else:
+                console.print(Text(pretty))
+            if "errors" in answer:
+                raise CommandFailed(f"the stop {stop.title!r} was answered with an error")
 
 
-def ask(url: str, query: str) -> dict[str, Any]:
-    """The answer of a server to one query."""
+def ask(url: str, stop: Stop) -> list[dict[str, Any]]:
+    """The answers of a server at one stop."""
     address = urlsplit(url)
     connection = http.client.HTTPConnection(
         str(address.hostname), address.port or 80, timeout=_TIMEOUT_S
     )
+    headers = {"content-type": "application/json"}
+    if stop.frames:
+        headers["accept"] = "text/event-stream"
     try:
-        body = json.dumps({"query": query})
-        connection.request("POST", GRAPHQL_PATH, body, {"content-type": "application/json"})
-        answer: dict[str, Any] = json.loads(connection.getresponse().read())
-        return answer
+        connection.request("POST", GRAPHQL_PATH, json.dumps({"query": stop.query}), headers)
+        response = connection.getresponse()
+        if not stop.frames:
+            return [json.loads(response.read())]
+        # The stream would go on; what is shown is its beginning.
+        return list(itertools.islice(_frames(response), stop.frames))
     finally:
         connection.close()
+
+
+def _frames(response: http.client.HTTPResponse) -> Iterator[dict[str, Any]]:
+    """The responses in a stream of server-sent events."""
+    for line in response:
+        field, _, value = line.partition(b":")
+        if field == b"data" and value.strip():
+            yield json.loads(value)

@@ -12,8 +12,9 @@ import structlog
 from server.app import build_app
 from server.data_directory import DataDirectory
 from server.listening import bound_socket, listening, stop_signal, url_of
+from server.live_services import LiveServices
 from server.settings import Settings
-from server.wiring import Services, open_for_writing
+from server.wiring import Services, open_for_serving
 
 _log = structlog.get_logger(__name__)
 
@@ -22,11 +23,13 @@ _log = structlog.get_logger(__name__)
 class RunningServer:
     """A server that answers.
 
-    url: its address, without a trailing slash. asked_to_stop: set by SIGINT and SIGTERM.
+    url: its address, without a trailing slash. live: the live half of its services.
+    asked_to_stop: set by SIGINT and SIGTERM.
     """
 
     url: str
     services: Services
+    live: LiveServices
     asked_to_stop: asyncio.Event
 
 
@@ -47,10 +50,15 @@ async def serving(settings: Settings, command: str) -> AsyncIterator[RunningServ
         url = url_of(bound)
         lock.announce(command, url)
         async with (
-            open_for_writing(settings, directory) as services,
+            open_for_serving(settings, directory) as services,
             listening(build_app(services), bound, settings),
         ):
+            assert services.live is not None
             _log.info("serving", url=url, data_dir=str(directory.path))
-            yield RunningServer(url, services, asked_to_stop)
+            try:
+                yield RunningServer(url, services, services.live, asked_to_stop)
+            finally:
+                # Streams end before requests are waited for, or they would be waited for in vain.
+                services.live.end_streams()
             _log.info("stopping")
         _log.info("stopped")

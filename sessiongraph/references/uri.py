@@ -30,7 +30,8 @@ def decode_uri(uri: str) -> str:
     body = uri.removeprefix(SCHEME)
     try:
         octets = base64.b64decode(body + "=" * (-len(body) % 4), altchars=b"-_", validate=True)
-        session_id = json.loads(octets.decode("utf-8"))
+        # Only a string is parsed: another value could be nested without end.
+        session_id = json.loads(octets.decode("utf-8")) if octets[:1] == b'"' else None
     except (binascii.Error, ValueError) as error:
         raise ValueError(f"not a session URI: {uri!r}") from error
     if not isinstance(session_id, str) or encode_uri(session_id) != uri:

@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from itertools import count, pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -33,6 +33,9 @@ from sessiongraph.filters import ALL_EVENTS, ALL_SESSIONS, EventSelection, Sessi
 from sessiongraph.header import SessionHeader, SessionSource, SourceKind
 from sessiongraph.ports import (
     ChildLink,
+    Commit,
+    CommitFeed,
+    CommitKind,
     CorpusCounts,
     LogReader,
     LogStore,
@@ -146,6 +149,27 @@ async def position_of(store: LogStore) -> int:
     """The position of the latest commit."""
     async with store.observe() as reader:
         return reader.position
+
+
+def feed_of(store: LogStore) -> CommitFeed:
+    """The commits of a store; whoever keeps logs tells of them."""
+    return cast(CommitFeed, store)
+
+
+async def commits_through(store: LogStore, position: int, after: int = 0) -> list[Commit]:
+    """The feed after a position up to another."""
+    commits: list[Commit] = []
+    if position > after:
+        async for batch in feed_of(store).follow(after):
+            commits += batch
+            if commits[-1].position >= position:
+                break
+    return commits
+
+
+def told_commit(commit: Commit) -> tuple[Any, ...]:
+    """A commit without what is the provider's own."""
+    return (commit.kind, commit.session_id, commit.first_seq, commit.last_seq, commit.relisted)
 
 
 async def one(reader: LogReader, session_id: str) -> StoredSession:
@@ -1309,6 +1333,94 @@ class LogStoreContract:
 
         run(scenario())
 
+    # The feed of commits
+
+    @given(log=logs(min_size=1), data=st.data())
+    def test_the_feed_tells_what_was_done_in_the_order_in_which_it_was_done(
+        self, stores: Stores, log: list[Entry], data: st.DataObject
+    ) -> None:
+        cut = data.draw(st.integers(0, len(log)))
+        file = SessionSource(SourceKind.DSH, "/log", 5)
+
+        async def act(store: LogStore) -> list[int]:
+            """Everything that commits; answers the epochs of ``a`` in the order it had them."""
+            epochs = [await store.create(header("a"), placed(log)[:cut])]
+            if cut < len(log):
+                await append(store, "a", [placed(log)[cut:]])
+            fork = await store.fork(await stored(store, "a"), 0, header("child"))
+            await fork.publish(header("child"))
+            await publish(store, header("a", source=file), conversation(2))
+            epochs.append((await stored(store, "a")).epoch)
+            growth = await store.stage_growth(await stored(store, "a"))
+            await growth.append(placed(conversation(3))[2:])
+            await growth.publish(header("a", source=file))
+            await store.detach("a", epochs[-1], [])
+            await store.delete("a")
+            await store.delete("a")
+            abandoned = await store.stage(header("b"))
+            await abandoned.abandon()
+            await publish(store, header("c"), conversation(1))
+            return epochs
+
+        async def scenario() -> None:
+            async with stores.twins() as (store, plain):
+                epochs, _ = await act(store), await act(plain)
+                commits = await commits_through(store, await position_of(store))
+                model = await commits_through(plain, await position_of(plain))
+                assert [told_commit(each) for each in commits] == [told_commit(e) for e in model]
+                positions = [each.position for each in commits]
+                assert positions == sorted(set(positions))
+                of_a = [each for each in commits if each.session_id == "a"]
+                begins = [each.kind is CommitKind.REPLACED for each in of_a].index(True)
+                assert {each.epoch for each in of_a[:begins]} == {epochs[0]}
+                assert {each.epoch for each in of_a[begins:]} == {epochs[1]}
+
+        run(scenario())
+
+    def test_the_feed_can_be_followed_from_any_position_and_while_it_grows(
+        self, stores: Stores
+    ) -> None:
+        async def scenario() -> None:
+            async with stores.new() as store:
+                epoch = await store.create(header("a"))
+                log = placed(conversation(12))
+                for entry in log[:6]:
+                    await store.append("a", epoch, [entry])
+                middle = await position_of(store)
+                known = await commits_through(store, middle)
+                starts = [0, *(each.position for each in known)]
+
+                async def follow(after: int) -> list[Commit]:
+                    found: list[Commit] = []
+                    async for commits in feed_of(store).follow(after):
+                        found += commits
+                        if any(each.session_id == "the end" for each in commits):
+                            break
+                    return found
+
+                following = [asyncio.create_task(follow(start)) for start in starts]
+                for entry in log[6:]:
+                    await store.append("a", epoch, [entry])
+                    await asyncio.sleep(0)
+                await store.create(header("the end"))
+                everything = await commits_through(store, await position_of(store))
+                for start, follower in zip(starts, following, strict=True):
+                    expected = [each for each in everything if each.position > start]
+                    assert await follower == expected
+
+        run(scenario())
+
+    def test_following_ends_with_the_store(self, stores: Stores) -> None:
+        async def scenario() -> None:
+            async with stores.new() as store:
+                await store.create(header("a"))
+                following = asyncio.create_task(commits_through(store, 10**9))
+                await asyncio.sleep(0)
+            assert [each.kind for each in await following] == [CommitKind.CREATED]
+            assert await commits_through(store, 10**9) == []
+
+        run(scenario())
+
     # Deleting
 
     def test_a_deleted_log_is_gone_and_leaves_a_tombstone(self, stores: Stores) -> None:
@@ -1452,6 +1564,24 @@ class LogStoreContract:
                     assert await reader.counts() == CorpusCounts(sessions=1, events=3)
                 await append(store, "a", [placed(log)[3:]])
                 assert (await stored(store, "a")).last_seq == 3
+
+        run(scenario())
+
+    def test_the_feed_goes_on_where_it_was_when_the_store_is_opened_again(
+        self, durable_stores: Stores
+    ) -> None:
+        async def scenario() -> None:
+            path = durable_stores.new_path()
+            async with durable_stores.at(path) as store:
+                await write(store, header("a"), conversation(2))
+                before = await commits_through(store, await position_of(store))
+            async with durable_stores.at(path) as store:
+                await store.delete("a")
+                assert await commits_through(store, before[-1].position) == before
+                (deletion,) = await commits_through(
+                    store, await position_of(store), before[-1].position
+                )
+                assert told_commit(deletion) == (CommitKind.DELETED, "a", 0, 1, False)
 
         run(scenario())
 

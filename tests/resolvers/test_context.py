@@ -12,6 +12,7 @@ import pytest
 from resolvers.context import OperationOver, RequestContext, Services
 from sessiongraph.corpus import Corpus
 from sessiongraph.cursor import CursorCodec
+from sessiongraph.errors import PersistenceFailed
 from sessiongraph.query import SessionQuery
 from tests.plain_store import PlainLogStore, PlainReader
 
@@ -123,3 +124,58 @@ def test_an_exception_on_its_way_out_gives_the_observation_back() -> None:
     with pytest.raises(RuntimeError, match="unrelated"):
         in_context(store, use)
     assert (store.opened, store.closed) == (1, 1)
+
+
+def test_what_is_read_after_a_renewal_is_of_a_later_moment() -> None:
+    store = SlowStore()
+
+    async def use(context: RequestContext) -> None:
+        before, loaders = await context.observation(), context.loaders
+        await context.renew()
+        assert (store.opened, store.closed) == (1, 1)
+        assert context.loaders is not loaders
+        assert await context.observation() is not before
+
+    in_context(store, use)
+    assert (store.opened, store.closed) == (2, 2)
+
+
+def test_a_renewal_opens_nothing_itself_and_does_nothing_after_the_end() -> None:
+    store = SlowStore()
+
+    async def use(context: RequestContext) -> None:
+        await context.renew()
+        await context.renew()
+        assert store.opened == 0
+        await context.aclose()
+        await context.renew()
+        with pytest.raises(OperationOver):
+            await context.observation()
+
+    in_context(store, use)
+    assert store.opened == 0
+
+
+def test_a_renewal_stops_what_is_still_being_loaded() -> None:
+    store = SlowStore()
+
+    async def use(context: RequestContext) -> None:
+        loading = asyncio.create_task(context.loaders.sessions.load("s"))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        await context.renew()
+        with pytest.raises(asyncio.CancelledError):
+            await loading
+        assert await context.loaders.sessions.load("s") is None
+
+    in_context(store, use)
+    assert store.opened == store.closed
+
+
+def test_a_program_that_only_reads_has_nobody_who_writes_or_follows() -> None:
+    async def use(context: RequestContext) -> None:
+        for name in ("writing", "following", "changes"):
+            with pytest.raises(PersistenceFailed, match="only reads"):
+                getattr(context, name)
+
+    in_context(SlowStore(), use)

@@ -17,7 +17,7 @@ _SWEEPS_AT_MOST = 2_000
 
 _LOGS = """
     SELECT id, version, created_at, cwd, parent, seed_length, origin, delegation_depth,
-        agent_preset, source_kind, source_path, imported_at, notes, extra, last_seq, staged_by,
+        agent_preset, source_kind, source_path, imported_at, notes, extra, last_seq,
         title, title_folded, title_seq, prompted_at, prompted_seq
     FROM logs WHERE state = 1 ORDER BY id
     """
@@ -65,9 +65,8 @@ _STRAYS = {
 @contextmanager
 def connected(path: Path) -> Iterator[sqlite3.Connection]:
     """A connection of our own; what it wrote is committed at the end."""
-    with closing(sqlite3.connect(path)) as connection:
-        with connection:
-            yield connection
+    with closing(sqlite3.connect(path)) as connection, connection:
+        yield connection
 
 
 def change(path: Path, sql: str, *values: Any) -> int:

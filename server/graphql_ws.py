@@ -1,0 +1,251 @@
+"""GraphQL over WebSocket: many operations over one connection, each with an id of its client's.
+
+The subprotocol is ``graphql-transport-ws`` and no other. A client introduces itself, is greeted,
+and subscribes to operations of any kind. Each runs in a task of its own, and the connection itself
+does nothing but listen, so that a client which goes away is noticed whatever its operations do.
+
+There is no queue of outgoing messages. Whoever has something to say waits until the client takes
+it, so a slow client slows its own operations and nothing else, and what waits for it in memory is
+one message of each. The text of a subscription's results is shared by all connections
+(:mod:`server.frames`); all that is made for one client is the envelope with the id.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Coroutine, Iterable
+from contextlib import aclosing
+from typing import Any, Final
+
+from starlette.types import Message, Receive, Scope, Send
+
+from server.graphql_request import GraphQLRequest
+from server.hosts import is_loopback_authority
+from server.open_streams import OpenStreams
+from server.operations import Operations
+from server.refusals import OperationFailed
+from server.ws_messages import (
+    ACKNOWLEDGED,
+    SUBPROTOCOL,
+    Violation,
+    complete,
+    error,
+    id_of,
+    opening_of_next,
+    payload_of,
+    pong,
+    read_message,
+)
+from sessiongraph.errors import BadUserInput
+
+CONNECTION_INIT_S: Final = 10.0
+"""How long a client may take to introduce itself."""
+
+
+class GraphQLWebSocket:
+    """The ASGI application behind WebSocket upgrades of ``/graphql``.
+
+    init_timeout_s: how long a client may take to introduce itself.
+    """
+
+    def __init__(
+        self, operations: Operations, *, init_timeout_s: float = CONNECTION_INIT_S
+    ) -> None:
+        self._operations = operations
+        self._init_timeout_s = init_timeout_s
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await receive()
+        if _is_of_foreign_page(scope["headers"]):
+            # Closing before accepting makes the server answer the handshake with 403.
+            await send({"type": "websocket.close", "code": 1008, "reason": "wrong Origin"})
+            return
+        connection = _Connection(self._operations, receive, send)
+        with OpenStreams.of(scope).entered(connection.leave):
+            await connection.run(scope["subprotocols"], self._init_timeout_s)
+
+
+def _is_of_foreign_page(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    """Whether a page of another site asks; programs that are not browsers send no ``Origin``.
+
+    A browser lets any page open a WebSocket to any address, without asking there first.
+    """
+    origins = [value for name, value in headers if name == b"origin"]
+    return not all(is_loopback_authority(origin.partition(b"://")[2]) for origin in origins)
+
+
+class _Running:
+    """An operation that runs.
+
+    streams: whether it is a subscription, which does not end by itself when the server stops.
+    """
+
+    __slots__ = ("id", "streams", "task")
+
+    def __init__(self, operation_id: str) -> None:
+        self.id = operation_id
+        self.streams = False
+        self.task: asyncio.Task[None] | None = None
+
+
+class _Connection:
+    """One client: listens to it, runs its operations, and cleans up behind it.
+
+    Always true: an id in ``_running`` is one that the client may not use again yet, and every task
+    that was started here and still runs is in ``_tasks``.
+    """
+
+    def __init__(self, operations: Operations, receive: Receive, send: Send) -> None:
+        self._operations = operations
+        self._receive = receive
+        self._send = send
+        self._greeted = False
+        self._running: dict[str, _Running] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._leaving = False
+
+    async def run(self, subprotocols: Iterable[str], init_timeout_s: float) -> None:
+        """Serve the client until it leaves, is sent away, or the server stops."""
+        spoken = SUBPROTOCOL in subprotocols
+        subprotocol = SUBPROTOCOL if spoken else None
+        await self._say({"type": "websocket.accept", "subprotocol": subprotocol})
+        try:
+            if not spoken:
+                raise Violation(4406, f"only the subprotocol {SUBPROTOCOL} is spoken here")
+            await self._listen(init_timeout_s)
+        except Violation as violation:
+            await self._stop_tasks()
+            await self._close(violation.code, violation.reason)
+        finally:
+            await self._stop_tasks()
+
+    def leave(self) -> None:
+        """Begin to end: subscriptions now, other operations when they have answered."""
+        if not self._leaving:
+            self._leaving = True
+            self._start(self._leave())
+
+    async def _listen(self, init_timeout_s: float) -> None:
+        try:
+            async with asyncio.timeout(init_timeout_s):
+                while not self._greeted:
+                    if not await self._take_next():
+                        return
+        except TimeoutError:
+            raise Violation(4408, "Connection initialisation timeout") from None
+        while await self._take_next():
+            pass
+
+    async def _take_next(self) -> bool:
+        """Do what the client says next; False when it is gone."""
+        received = await self._receive()
+        if received["type"] == "websocket.disconnect":
+            return False
+        message = read_message(received.get("text"))
+        kind = message.get("type")
+        if kind == "subscribe":
+            self._subscribe(message)
+        elif kind == "complete":
+            self._complete(id_of(message))
+        elif kind == "connection_init":
+            await self._greet(payload_of(message))
+        elif kind == "ping":
+            await self._say_text(pong(payload_of(message)))
+        elif kind == "pong":
+            payload_of(message)
+        else:
+            shown = json.dumps(kind) if isinstance(kind, str) else "nothing"
+            raise Violation(4400, f"{shown} is no `type` of a message that clients send")
+        return True
+
+    async def _greet(self, _payload: dict[str, Any] | None) -> None:
+        if self._greeted:
+            raise Violation(4429, "Too many initialisation requests")
+        self._greeted = True
+        await self._say_text(ACKNOWLEDGED)
+
+    def _subscribe(self, message: dict[str, Any]) -> None:
+        if not self._greeted:
+            raise Violation(4401, "Unauthorized")
+        operation_id = id_of(message)
+        payload = payload_of(message)
+        if payload is None:
+            raise Violation(4400, "`payload` must be an object")
+        if operation_id in self._running:
+            raise Violation(4409, f"Subscriber for {operation_id} already exists")
+        try:
+            request = GraphQLRequest.of(payload)
+        except BadUserInput as refusal:
+            raise Violation(4400, refusal.message) from refusal
+        running = self._running[operation_id] = _Running(operation_id)
+        running.task = self._start(self._run(running, request))
+
+    def _complete(self, operation_id: str) -> None:
+        running = self._running.pop(operation_id, None)
+        if running is not None and running.task is not None:
+            running.task.cancel()
+
+    async def _run(self, running: _Running, request: GraphQLRequest) -> None:
+        """One operation, from its subscription to its last message."""
+        opening = opening_of_next(running.id)
+        last = complete(running.id)
+        try:
+            operation = self._operations.prepare(request)
+            running.streams = operation.is_subscription
+            if not (running.streams and self._leaving):
+                async with aclosing(operation.frames()) as frames:
+                    async for frame in frames:
+                        if not await self._say_text(f"{opening}{frame.text}}}"):
+                            return
+        except Exception as cause:  # noqa: BLE001 - the client is told, whatever it was
+            last = error(running.id, OperationFailed.of(cause, request.operation_name))
+        finally:
+            if self._running.get(running.id) is running:
+                del self._running[running.id]
+        await self._say_text(last)
+
+    async def _leave(self) -> None:
+        streams = [running for running in self._running.values() if running.streams]
+        for running in streams:
+            if running.task is not None:
+                running.task.cancel()
+        await _ended(running.task for running in streams)
+        for running in streams:
+            await self._say_text(complete(running.id))
+        while self._running:
+            await _ended(running.task for running in self._running.values())
+        await self._close(1001, "the server is stopping")
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _stop_tasks(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await _ended(self._tasks)
+
+    async def _say_text(self, text: str) -> bool:
+        return await self._say({"type": "websocket.send", "text": text})
+
+    async def _close(self, code: int, reason: str) -> bool:
+        return await self._say({"type": "websocket.close", "code": code, "reason": reason})
+
+    async def _say(self, message: Message) -> bool:
+        """Wait until the client can take a message; False when it is gone or was sent away."""
+        try:
+            await self._send(message)
+        except (OSError, RuntimeError):
+            # A socket that was closed from here meanwhile refuses with a RuntimeError.
+            return False
+        return True
+
+
+async def _ended(tasks: Iterable[asyncio.Task[None] | None]) -> None:
+    """Wait until tasks have ended, however they end."""
+    waited_for = {task for task in tasks if task is not None}
+    if waited_for:
+        await asyncio.wait(waited_for)

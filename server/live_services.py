@@ -1,0 +1,119 @@
+"""The live half of a server: sessions that are written to and followed, and what runs for them.
+
+Two tasks run as long as the server: one reads the feed of commits for all followers, one closes
+sessions that nobody uses. The end has an order: followers first, then the writes that have begun,
+then everything that was accepted and is not on disk; the store is closed after that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import structlog
+
+from resolvers.unbroken import Unbroken
+from server.settings import Settings
+from sessiongraph.corpus import Corpus
+from sessiongraph.corpus_changes import CorpusChanges
+from sessiongraph.cursor import CursorCodec
+from sessiongraph.errors import SessionGraphError
+from sessiongraph.following import Following
+from sessiongraph.header import EpochMillis
+from sessiongraph.live_sessions import LiveLimits, LiveSessions
+from sessiongraph.ports import CommitFeed, LogStore
+from sessiongraph.writing import SessionWriting
+
+_log: Final = structlog.get_logger(__name__)
+
+_LEAST_SHARE: Final = 0.1
+"""Of the time of a clean stop, what is left for the last writes however long the rest took."""
+
+_LONGEST_PAUSE_S: Final = 60
+_RESTART_S: Final = 1
+
+
+class LiveServices:
+    """The live half of one server."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        store: LogStore,
+        feed: CommitFeed,
+        cursors: CursorCodec,
+        now: Callable[[], EpochMillis],
+    ) -> None:
+        self._idle_close_s = settings.live_idle_close_s
+        self._grace_s = settings.shutdown_grace_s
+        self._deadline: float | None = None
+        self.changes = CorpusChanges(cursors, settings.corpus_backlog)
+        limits = LiveLimits(
+            settings.write_delay_ms, settings.write_retry_ms, settings.unwritten_max_bytes
+        )
+        self._sessions = LiveSessions(store, limits, dropped=self.changes.closed)
+        self.corpus = Corpus(store, self._sessions)
+        self.writing = SessionWriting(store, self.corpus, self._sessions, now, self.changes)
+        self.following = Following(store, feed, self.changes.commit, settings.follow_ring_events)
+        self.writes = Unbroken()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Serve followers and close idle sessions while the block lasts, then write the rest."""
+        tasks = [asyncio.create_task(_kept_up("following", self.following.run))]
+        if self._idle_close_s:
+            tasks.append(asyncio.create_task(_kept_up("closing idle sessions", self._close_idle)))
+        await asyncio.sleep(0)  # the feed is read from here on
+        try:
+            yield
+        finally:
+            self.end_streams()
+            await self._write_the_rest()
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+
+    def end_streams(self) -> None:
+        """Let every follower end cleanly; the time of a clean stop runs from here on."""
+        if self._deadline is None:
+            self._deadline = asyncio.get_running_loop().time() + self._grace_s
+            self.following.stop()
+            self.changes.stop()
+
+    async def _close_idle(self) -> None:
+        pause = min(_LONGEST_PAUSE_S, self._idle_close_s / 4)
+        while True:
+            await asyncio.sleep(pause)
+            await self.writing.close_idle(self._idle_close_s * 1000)
+
+    async def _write_the_rest(self) -> None:
+        assert self._deadline is not None
+        left = self._deadline - asyncio.get_running_loop().time()
+        try:
+            async with asyncio.timeout(max(left, _LEAST_SHARE * self._grace_s)):
+                await self.writes.finished()
+                await self.writing.close_all()
+        except (SessionGraphError, TimeoutError) as error:
+            unwritten = [each for each in self._sessions.all() if not each.is_written]
+            _log.error(
+                "the disk did not take everything before the end: accepted events are lost",
+                sessions=len(unwritten),
+                octets=sum(each.unwritten_octets for each in unwritten),
+                error=str(error) or "no time left",
+            )
+        for session in self._sessions.all():
+            if not session.is_written:
+                self._sessions.discard(session.session_id)
+
+
+async def _kept_up(name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Do some work that should not end before the server, again when it fails."""
+    while True:
+        try:
+            await work()
+            return
+        except Exception:  # noqa: BLE001 - nobody else would hear of it
+            _log.exception("a task of the server failed and is begun again", task=name)
+            await asyncio.sleep(_RESTART_S)

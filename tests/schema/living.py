@@ -1,0 +1,244 @@
+"""A server without its HTTP: the schema over a real store, sessions that live, streams that follow.
+
+A test is a coroutine that takes the server, wrapped in :func:`in_server`. Time is counted: each
+look at the clock is a millisecond later. The disk can be told to refuse.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+import itertools
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from providers.recordings.discovery import find_recordings
+from providers.recordings.dsh import DshReader
+from providers.sqlite.log_store import SqliteLogStore
+from resolvers.context import Services
+from schema.response import encode_response
+from schema.served import build_schema
+from sessiongraph.corpus import Corpus
+from sessiongraph.corpus_changes import BACKLOG, CorpusChanges
+from sessiongraph.cursor import CursorCodec
+from sessiongraph.errors import PersistenceFailed
+from sessiongraph.following import RING_EVENTS, Following
+from sessiongraph.importing import Importer, ImportReport
+from sessiongraph.live_sessions import LiveLimits, LiveSessions
+from sessiongraph.ports import PlacedEntry, Position
+from sessiongraph.query import SessionQuery
+from sessiongraph.writing import SessionWriting
+from tests.schema.asking import Answer
+from tests.strategies import user_message
+
+SCHEMA = build_schema()
+BEGINNING = 1_790_000_000_000
+
+PATIENCE_S = 20
+"""How long something may take that happens at once unless something is wrong."""
+
+
+class Disk(SqliteLogStore):
+    """A real store whose disk can refuse."""
+
+    refuses = False
+
+    async def create(self, header: Any, entries: Sequence[PlacedEntry] = ()) -> int:
+        self._ask()
+        return await super().create(header, entries)
+
+    async def append(self, session_id: str, epoch: int, entries: Sequence[PlacedEntry]) -> Position:
+        self._ask()
+        return await super().append(session_id, epoch, entries)
+
+    async def delete(self, session_id: str) -> bool:
+        self._ask()
+        return await super().delete(session_id)
+
+    def _ask(self) -> None:
+        if self.refuses:
+            raise PersistenceFailed("the disk is full")
+
+
+class Stream:
+    """The frames of one subscription, taken one by one."""
+
+    def __init__(self, results: Any) -> None:
+        self._results = results
+
+    async def next(self) -> Answer:
+        """The next frame; there must be one soon."""
+        result = await asyncio.wait_for(anext(self._results), PATIENCE_S)
+        body: dict[str, Any] = {"data": result.data}
+        if result.errors:
+            body["errors"] = [error.formatted for error in result.errors]
+        return Answer(encode_response(body))
+
+    async def take(self, count: int) -> list[Any]:
+        """What the root field of the next frames holds."""
+        return [next(iter((await self.next()).data.values())) for _ in range(count)]
+
+    async def rest(self) -> list[Answer]:
+        """Every frame until the stream ends."""
+        frames = []
+        while True:
+            try:
+                frames.append(await self.next())
+            except StopAsyncIteration:
+                return frames
+
+    async def close(self) -> None:
+        await self._results.aclose()
+
+
+class Server:
+    """The services over one file, and whoever asks them."""
+
+    def __init__(self, path: Path, *, ring_events: int, backlog: int, write_delay_ms: int) -> None:
+        ticks = itertools.count(BEGINNING)
+        self.path = path
+        self.store = Disk.open(path / "log.db")
+        cursors = CursorCodec(b"k" * 32)
+        self.changes = CorpusChanges(cursors, backlog)
+        limits = LiveLimits(write_delay_ms=write_delay_ms, write_retry_ms=10)
+        self.live = LiveSessions(self.store, limits, self.changes.closed)
+        corpus = Corpus(self.store, self.live)
+        self.writing = SessionWriting(
+            self.store, corpus, self.live, lambda: next(ticks), self.changes
+        )
+        self.following = Following(self.store, self.store, self.changes.commit, ring_events)
+        self.services = Services(
+            SessionQuery(corpus, cursors), "1", self.writing, self.following, self.changes
+        )
+        self._streams: list[Stream] = []
+
+    async def ask(self, document: str, **variables: Any) -> Answer:
+        """Execute one operation."""
+        result = await SCHEMA.execute(
+            document, variable_values=variables, context_value=self.services
+        )
+        body: dict[str, Any] = {"data": result.data}
+        if result.errors:
+            body["errors"] = [error.formatted for error in result.errors]
+        return Answer(encode_response(body))
+
+    async def follow(self, document: str, **variables: Any) -> Stream:
+        """Begin a subscription."""
+        stream = Stream(
+            await SCHEMA.subscribe(document, variable_values=variables, context_value=self.services)
+        )
+        self._streams.append(stream)
+        return stream
+
+    async def create(self, session_id: str, **members: Any) -> None:
+        """A live session."""
+        document = """mutation($input: CreateSessionInput!) {
+            createSession(input: $input) { session { id } } }"""
+        (await self.ask(document, input={"id": session_id, **members})).data  # noqa: B018
+
+    async def append(self, session_id: str, *events: Any, **members: Any) -> Answer:
+        """Append events; texts stand for prompts."""
+        document = """mutation($input: AppendEventsInput!) { appendEvents(input: $input) {
+            session { id live persisted lastSeq title } events { seq type surface time data } } }"""
+        given = [prompt(each) if isinstance(each, str) else each for each in events]
+        return await self.ask(document, input={"sessionId": session_id, "events": given, **members})
+
+    async def session(self, session_id: str) -> Any:
+        """What reading shows of a session."""
+        document = """query($id: ID!) { session(id: $id) { id live persisted lastSeq title
+            header { version createdAt cwd parentSession seedLength origin delegationDepth
+                agentPreset source { kind path notes } }
+            events(first: 200) { nodes { seq type surface time data } } } }"""
+        return (await self.ask(document, id=session_id)).data["session"]
+
+    async def take_in(self, *paths: Path, **options: Any) -> ImportReport:
+        """Import recorders' files."""
+        importer = Importer(self.store, lambda: BEGINNING)
+        return await importer.run(find_recordings(paths, [DshReader()]), **options)
+
+    async def stop(self) -> None:
+        """End as a server does."""
+        self.following.stop()
+        self.changes.stop()
+        await self.services.writes.finished()
+        await self.writing.close_all()
+
+    async def close_streams(self) -> None:
+        for stream in self._streams:
+            await stream.close()
+
+
+def prompt(text: str) -> dict[str, Any]:
+    """A message by a person, as an input."""
+    return {"type": "user/message", "data": user_message(text)}
+
+
+def log_only(event_type: str, **data: Any) -> dict[str, Any]:
+    """An event that the model does not see, as an input."""
+    return {"type": event_type, "data": data}
+
+
+def turn(number: int, text: str = "Go on.") -> list[dict[str, Any]]:
+    """A turn that begins and ends."""
+    return [
+        log_only("turn/start", turn=number),
+        prompt(text),
+        log_only("turn/end", turn=number, reason={"kind": "completed"}),
+    ]
+
+
+@asynccontextmanager
+async def server_over(
+    path: Path,
+    *,
+    ring_events: int = RING_EVENTS,
+    backlog: int = BACKLOG,
+    write_delay_ms: int = 1,
+) -> AsyncIterator[Server]:
+    """A server that runs; it leaves no task behind."""
+    before = asyncio.all_tasks()
+    server = Server(path, ring_events=ring_events, backlog=backlog, write_delay_ms=write_delay_ms)
+    feeding = asyncio.create_task(server.following.run())
+    await asyncio.sleep(0)
+    try:
+        yield server
+    finally:
+        server.store.refuses = False
+        await server.close_streams()
+        await server.stop()
+        await server.store.close()
+        await feeding
+    left = asyncio.all_tasks() - before
+    assert not left, f"tasks left behind: {left}"
+
+
+def in_server(**options: Any) -> Callable[[Callable[..., Coroutine[Any, Any, None]]], Any]:
+    """Run a test, whose first parameter is the server, over a store of its own."""
+
+    def wrap(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+        async def run(tmp_path: Path, given: dict[str, Any]) -> None:
+            async with server_over(tmp_path, **options) as server:
+                await test(server, **given)
+
+        @functools.wraps(test)
+        def wrapped(tmp_path: Path, **given: Any) -> None:
+            asyncio.run(asyncio.wait_for(run(tmp_path, given), 3 * PATIENCE_S))
+
+        first, *others = inspect.signature(test).parameters.values()
+        path = inspect.Parameter("tmp_path", inspect.Parameter.KEYWORD_ONLY)
+        others = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in others]
+        wrapped.__signature__ = inspect.Signature([path, *others])  # type: ignore[attr-defined]
+        assert first.name == "server"
+        return wrapped
+
+    return wrap
+
+
+async def eventually(holds: Callable[[], Coroutine[Any, Any, bool]]) -> None:
+    """Wait until something holds."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not await holds():  # noqa: ASYNC110 - what is waited for tells nobody
+            await asyncio.sleep(0.005)

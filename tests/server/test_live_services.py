@@ -1,0 +1,164 @@
+"""The live half of a server: what runs beside requests, and the order in which it ends."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from server.data_directory import DataDirectory
+from server.live_services import LiveServices
+from server.settings import Settings
+from server.wiring import Services, open_for_serving, open_for_writing
+from sessiongraph.corpus_changes import ChangeKind
+from sessiongraph.errors import PersistenceFailed
+from sessiongraph.live_sessions import Durability
+from sessiongraph.new_event import NewEvent
+from sessiongraph.new_session import NewSession
+from sessiongraph.ports import PlacedEntry, Position
+
+EVENT = NewEvent.of("custom/thing", {"a": 1})
+
+
+@asynccontextmanager
+async def served(path: Path, **settings: Any) -> AsyncIterator[tuple[Services, LiveServices]]:
+    """Services as a server has them; nothing of them runs afterwards."""
+    before = asyncio.all_tasks()
+    directory = DataDirectory(path)
+    directory.create()
+    async with open_for_serving(Settings(data_dir=path, **settings), directory) as services:
+        assert services.live is not None
+        yield services, services.live
+    left = asyncio.all_tasks() - before
+    assert not left, f"tasks left behind: {left}"
+
+
+async def last_seq(services: Services, session_id: str) -> int:
+    async with services.query.observe() as observation:
+        return (await observation.find([session_id]))[session_id].last_seq
+
+
+def test_what_was_accepted_is_on_disk_after_a_clean_stop(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with served(tmp_path, write_delay_ms=60_000) as (_, live):
+            await live.writing.create(NewSession(session_id="s"), Durability.ACCEPTED)
+            await live.writing.append("s", [EVENT] * 3, None, Durability.ACCEPTED)
+        async with open_for_writing(
+            Settings(data_dir=tmp_path), DataDirectory(tmp_path)
+        ) as services:
+            assert services.live is None
+            assert await last_seq(services, "s") == 2
+
+    asyncio.run(run())
+
+
+def test_a_write_whose_client_has_gone_is_finished_before_the_store_is_closed(
+    tmp_path: Path,
+) -> None:
+    async def run() -> None:
+        async with served(tmp_path) as (services, live):
+            create = live.writing.create(NewSession(session_id="s"), Durability.DURABLE)
+            leaving = asyncio.create_task(services.of_operations().writes.run(create))
+            await asyncio.sleep(0)
+            leaving.cancel()
+        async with served(tmp_path) as (services, _):
+            assert await last_seq(services, "s") == -1
+
+    asyncio.run(run())
+
+
+def test_a_session_that_nobody_uses_is_closed_after_a_while(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with served(tmp_path, live_idle_close_s=1) as (_, live):
+            following = live.changes.follow(None)
+            await live.writing.create(NewSession(session_id="s"), Durability.DURABLE)
+            async with asyncio.timeout(20):
+                async for change in following:
+                    if change.kind is ChangeKind.CLOSED:
+                        break
+            await following.aclose()  # type: ignore[attr-defined]
+
+    asyncio.run(run())
+
+
+def test_followers_end_when_the_stop_begins(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with served(tmp_path) as (_, live):
+            await live.writing.create(NewSession(session_id="s"), Durability.DURABLE)
+            await live.writing.append("s", [EVENT], None, Durability.DURABLE)
+
+            async def follow() -> list[int]:
+                return [event.seq async for event in live.following.events("s", -1)]
+
+            following = asyncio.create_task(follow())
+            await asyncio.sleep(0.01)
+            live.end_streams()
+            assert await asyncio.wait_for(following, 5) == [0]
+            assert [change async for change in live.changes.follow(None)] == []
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("fails", [True, False], ids=["fails", "hangs"])
+def test_a_sick_disk_does_not_hold_up_a_stop_and_the_loss_is_logged(
+    tmp_path: Path, fails: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def sick(_session_id: str, _epoch: int, _entries: Sequence[PlacedEntry]) -> Position:
+        if fails:
+            raise PersistenceFailed("the disk is full")
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        async with served(tmp_path, shutdown_grace_s=1, write_delay_ms=60_000) as (services, live):
+            await live.writing.create(NewSession(session_id="s"), Durability.DURABLE)
+            await live.writing.append("s", [EVENT], None, Durability.ACCEPTED)
+            monkeypatch.setattr(services.store, "append", sick)
+            began = loop.time()
+        assert loop.time() - began < 4
+
+    with capture_logs() as logged:
+        asyncio.run(run())
+    (lost,) = [entry for entry in logged if entry["log_level"] == "error"]
+    assert "accepted events are lost" in lost["event"]
+    assert (lost["sessions"], lost["octets"]) == (1, len(EVENT.payload))
+
+
+def test_a_task_that_fails_is_begun_again_and_the_fault_is_logged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def run() -> None:
+        async with served(tmp_path) as (_, live):
+            await live.writing.create(NewSession(session_id="s"), Durability.DURABLE)
+            monkeypatch.setattr("server.live_services._RESTART_S", 0)
+            serve = live.following._serve
+            failing = [True]
+
+            async def fails_once(commits: Any) -> None:
+                if failing:
+                    failing.clear()
+                    raise RuntimeError("a fault of ours")
+                await serve(commits)
+
+            monkeypatch.setattr(live.following, "_serve", fails_once)
+            await live.writing.append("s", [EVENT], None, Durability.DURABLE)
+            async with asyncio.timeout(10):
+                while failing:  # noqa: ASYNC110 - the fault tells nobody
+                    await asyncio.sleep(0.01)
+            await asyncio.sleep(0.05)
+            following = live.following.events("s", 0)
+            waiting = asyncio.create_task(anext(following))  # type: ignore[arg-type]
+            await asyncio.sleep(0.01)
+            await live.writing.append("s", [EVENT], None, Durability.DURABLE)
+            assert (await asyncio.wait_for(waiting, 5)).seq == 1
+            await following.aclose()  # type: ignore[attr-defined]
+
+    with capture_logs() as logged:
+        asyncio.run(run())
+    assert [entry["task"] for entry in logged if entry["log_level"] == "error"] == ["following"]
