@@ -33,7 +33,7 @@ class CursorCodec:
     def issue(self, brand: str, bound: str, key: list[Any]) -> str:
         """The token for an item of the list ``brand``, bound to ``bound``, at ``key``."""
         body = lossless.encode([brand, bound, key])
-        return base64.urlsafe_b64encode(self._mac(body) + body).rstrip(b"=").decode("ascii")
+        return _token(self._mac(body) + body)
 
     def read(self, brand: str, bound: str, token: str) -> list[Any]:
         """The key in a token.
@@ -48,6 +48,8 @@ class CursorCodec:
             )
         except (binascii.Error, UnicodeEncodeError) as error:
             raise InvalidCursor("this is not a cursor of this server") from error
+        if _token(octets) != token:  # another spelling of the same octets
+            raise InvalidCursor("this is not a cursor of this server")
         mac, body = octets[:_MAC_BYTES], octets[_MAC_BYTES:]
         if not hmac.compare_digest(mac, self._mac(body)):
             raise InvalidCursor("this is not a cursor of this server")
@@ -60,3 +62,7 @@ class CursorCodec:
 
     def _mac(self, body: bytes) -> bytes:
         return hmac.digest(self._secret, body, "sha256")[:_MAC_BYTES]
+
+
+def _token(octets: bytes) -> str:
+    return base64.urlsafe_b64encode(octets).rstrip(b"=").decode("ascii")

@@ -361,12 +361,8 @@ class SessionWriting:
         """A child that the same call made before, its answer lost; anything else is a conflict."""
         length = child.header.seed_length or 0
         is_ours = child.header.source.path is None and child.header.parent_session == source_id
-        if (
-            length is None
-            or not is_ours
-            or child.last_seq > length
-            or boundary not in (None, length - 1)
-        ):
+        is_untouched = 0 < length and child.last_seq <= length
+        if not (is_ours and is_untouched and boundary in (None, length - 1)):
             raise LogConflict(f"the id {child.session_id!r} is taken")
         if not child.live:
             await self._resume(child.session_id)

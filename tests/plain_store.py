@@ -424,11 +424,12 @@ class PlainLogStore:
         log = self._logs[session_id]
         position = len(self._commits) + 1
         listed = any(
-            each.type == "session/title"
-            and shape_of(each.type, each.data) is Shape.TITLE
-            or each.type == "user/message"
-            and shape_of(each.type, each.data) is Shape.USER_MESSAGE
-            and is_human_prompt(each.data)
+            (each.type == "session/title" and shape_of(each.type, each.data) is Shape.TITLE)
+            or (
+                each.type == "user/message"
+                and shape_of(each.type, each.data) is Shape.USER_MESSAGE
+                and is_human_prompt(each.data)
+            )
             for each in log.events[first_seq:]
         )
         relisted = listed and kind is CommitKind.APPENDED

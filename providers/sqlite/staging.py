@@ -148,9 +148,12 @@ class SqliteStagedLog:
             await asyncio.wrap_future(sweep_growth(self._writer, self._log, self._name))
             return
         doomed = await self._writer.run(
-            lambda connection: connection.execute(
-                "UPDATE logs SET state = ? WHERE log = ? AND state = ?", (DOOMED, self._log, STAGED)
-            ).rowcount
+            lambda connection: (
+                connection.execute(
+                    "UPDATE logs SET state = ? WHERE log = ? AND state = ?",
+                    (DOOMED, self._log, STAGED),
+                ).rowcount
+            )
         )
         if doomed:
             sweep_log(self._writer, self._log)

@@ -1577,7 +1577,8 @@ class LogStoreContract:
                 before = await commits_through(store, await position_of(store))
             async with durable_stores.at(path) as store:
                 await store.delete("a")
-                assert await commits_through(store, before[-1].position) == before
+                again = await commits_through(store, before[-1].position)
+                assert again[: len(before)] == before
                 (deletion,) = await commits_through(
                     store, await position_of(store), before[-1].position
                 )

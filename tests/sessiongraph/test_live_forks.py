@@ -19,6 +19,7 @@ from sessiongraph.errors import (
 from sessiongraph.event import Entry, SessionEvent, SurfaceOp, events_of
 from sessiongraph.header import SessionHeader, SessionSource, SourceKind
 from sessiongraph.new_event import NewEvent
+from sessiongraph.new_session import NewSession
 from tests.contracts.log_store import answers_now, one, publish, write
 from tests.plain_store import PlainLogStore, prefix_of, run
 from tests.providers.sqlite import raw
@@ -233,9 +234,11 @@ def test_another_fork_under_the_same_id_is_a_conflict(tmp_path: Path) -> None:
                 with pytest.raises(LogConflict):
                     await engine.writing.fork(source, boundary, "child")
             await engine.say("own", to="child")
+            await engine.writing.create(NewSession("no fork", parent_session="a"), DURABLE)
             for boundary in (1, None):
-                with pytest.raises(LogConflict):
-                    await engine.writing.fork("a", boundary, "child")
+                for taken in ("child", "no fork"):
+                    with pytest.raises(LogConflict):
+                        await engine.writing.fork("a", boundary, taken)
 
     run(scenario())
 
