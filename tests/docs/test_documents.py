@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from graphql import build_ast_schema, parse, validate
 
+from schema.export import sdl
 from server.errors_document import errors_document
 from sessiongraph.errors import error_classes
 from tests.docs.sample_answers import SampleAnswers
@@ -41,6 +43,13 @@ def test_every_example_query_is_answered_as_printed() -> None:
 def test_no_example_query_is_printed_without_its_answer() -> None:
     text = (ROOT / "docs" / "graphql.md").read_text(encoding="utf-8")
     assert len(QUERY.findall(text)) == len(EXAMPLE.findall(text))
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_every_query_in_a_document_is_valid(document: Path) -> None:
+    served = build_ast_schema(parse(sdl()))
+    for match in re.finditer(r"```graphql\n(.*?)```", document.read_text(encoding="utf-8"), re.S):
+        assert validate(served, parse(match[1])) == []
 
 
 def test_every_error_code_is_documented_as_its_class_says() -> None:
