@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -195,7 +196,7 @@ def _feel_import(path: Path, store_path: Path) -> tuple[Felt, Felt]:
     """What is felt of an import, and in as long a time without one."""
 
     async def run() -> tuple[Felt, Felt]:
-        async with opened(store_path) as store:
+        async with _opened_for_once(store_path) as store:
             return await _feel(store, lambda: _import_into(store, path))
 
     return asyncio.run(run())
@@ -205,7 +206,7 @@ def _feel_deletion(path: Path, store_path: Path) -> tuple[Felt, Felt]:
     """What is felt of a deletion, and in as long a time without one."""
 
     async def run() -> tuple[Felt, Felt]:
-        async with opened(store_path) as store:
+        async with _opened_for_once(store_path) as store:
             await _import_into(store, path)
             return await _feel(store, lambda: _delete_all(store))
 
@@ -258,8 +259,15 @@ class _Appender:
 
 
 async def _import(path: Path, store_path: Path) -> None:
-    async with opened(store_path) as store:
+    async with _opened_for_once(store_path) as store:
         await _import_into(store, path)
+
+
+@asynccontextmanager
+async def _opened_for_once(store_path: Path) -> AsyncIterator[SqliteLogStore]:
+    """A new store, removed when it is closed."""
+    async with opened(store_path) as store:
+        yield store
     for left in store_path.parent.glob(f"{store_path.name}*"):
         left.unlink()
 

@@ -15,12 +15,16 @@ import json
 import math
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
 
 MAX_SAFE_INTEGER: Final = 2**53 - 1
 """The largest integer that every JSON reader keeps exact."""
+
+_SHOWN: Final = 40
+"""Characters of a key that a message shows."""
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -155,8 +159,8 @@ def require_lossless(value: Any, where: str = "data") -> None:
         NotLossless: the message names the path and the reason.
     """
     if not _is_lossless(value):
-        for path, phrase in _losses(value, where):
-            raise NotLossless(f"{path}: {phrase}")
+        for place, phrase in _losses(value, where):
+            raise NotLossless(f"{place}: {phrase}")
 
 
 def _is_lossless(root: Any) -> bool:
@@ -186,33 +190,50 @@ def _is_lossless(root: Any) -> bool:
     return True
 
 
-def _losses(root: Any, where: str) -> Iterator[tuple[str, str]]:
-    """Paths and reasons, walked without recursion so that deep values cannot exhaust the stack."""
-    pending: list[tuple[str, Any]] = [(where, root)]
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a value lies. Written out only where it is shown: a value can have millions of them."""
+
+    around: Place | None
+    step: str | int
+
+    def __str__(self) -> str:
+        steps: list[str] = []
+        place: Place | None = self
+        while place is not None:
+            step = place.step
+            steps.append(f"[{step}]" if isinstance(step, int) else f".{step[:_SHOWN]}")
+            place = place.around
+        return "".join(reversed(steps)).removeprefix(".")
+
+
+def _losses(root: Any, where: str) -> Iterator[tuple[Place, str]]:
+    """Places and reasons, walked without recursion so that deep values cannot exhaust the stack."""
+    pending: list[tuple[Place, Any]] = [(Place(None, where), root)]
     while pending:
-        path, value = pending.pop()
+        place, value = pending.pop()
         if isinstance(value, str):
             if _LONE_SURROGATE.search(value):
-                yield path, "lone surrogates"
+                yield place, "lone surrogates"
         elif value is None or isinstance(value, bool):
             continue
         elif isinstance(value, int):
             if abs(value) > MAX_SAFE_INTEGER:
-                yield path, "integers beyond 2^53"
+                yield place, "integers beyond 2^53"
         elif isinstance(value, float):
             if not math.isfinite(value):
-                yield path, "NaN or an infinity"
+                yield place, "NaN or an infinity"
             elif value == 0 and math.copysign(1, value) < 0:
-                yield path, "negative zero"
+                yield place, "negative zero"
         elif isinstance(value, dict):
             for key, member in value.items():
                 if not isinstance(key, str):
-                    yield path, f"a key that is not a string: {key!r}"
+                    yield place, f"a key that is not a string: {key!r}"
                     continue
                 if _LONE_SURROGATE.search(key):
-                    yield path, "lone surrogates"
-                pending.append((f"{path}.{key}", member))
+                    yield place, "lone surrogates"
+                pending.append((Place(place, key), member))
         elif isinstance(value, list | tuple):
-            pending.extend((f"{path}[{index}]", member) for index, member in enumerate(value))
+            pending.extend((Place(place, index), member) for index, member in enumerate(value))
         else:
-            yield path, f"{type(value).__name__} is not JSON"
+            yield place, f"{type(value).__name__} is not JSON"

@@ -48,7 +48,9 @@ def test_no_example_query_is_printed_without_its_answer() -> None:
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_every_query_in_a_document_is_valid(document: Path) -> None:
     served = build_ast_schema(parse(sdl()))
-    for match in re.finditer(r"```graphql\n(.*?)```", document.read_text(encoding="utf-8"), re.S):
+    for match in re.finditer(
+        r"```graphql\n(.*?)```", document.read_text(encoding="utf-8"), re.DOTALL
+    ):
         assert validate(served, parse(match[1])) == []
 
 

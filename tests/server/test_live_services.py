@@ -17,7 +17,7 @@ from server.settings import Settings
 from server.wiring import Services, open_for_serving, open_for_writing
 from sessiongraph.corpus_changes import ChangeKind
 from sessiongraph.errors import PersistenceFailed
-from sessiongraph.live_sessions import Durability
+from sessiongraph.live_sessions import Durability, LiveLimits
 from sessiongraph.new_event import NewEvent
 from sessiongraph.new_session import NewSession
 from sessiongraph.ports import PlacedEntry, Position
@@ -162,3 +162,23 @@ def test_a_task_that_fails_is_begun_again_and_the_fault_is_logged(
     with capture_logs() as logged:
         asyncio.run(run())
     assert [entry["task"] for entry in logged if entry["log_level"] == "error"] == ["following"]
+
+
+def test_every_setting_of_the_live_half_reaches_its_place(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with served(
+            tmp_path,
+            write_delay_ms=1,
+            write_retry_ms=20,
+            unwritten_max_bytes=3000,
+            follow_ring_events=4,
+            corpus_backlog=5,
+            live_idle_close_s=0,
+        ) as (_, live):
+            assert live._sessions._limits == LiveLimits(1, 20, 3000)
+            assert live.following._ring_events == 4
+            assert live.changes._backlog.maxlen == 5
+            names = {str(task.get_coro()) for task in asyncio.all_tasks()}
+            assert sum("_kept_up" in name for name in names) == 1
+
+    asyncio.run(run())

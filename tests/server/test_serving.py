@@ -53,6 +53,22 @@ def test_a_stop_waits_in_vain_only_so_long_for_half_a_request(tmp_path: Path) ->
             assert time.monotonic() - began < 4
 
 
+def test_what_was_accepted_is_on_disk_after_a_clean_stop(tmp_path: Path) -> None:
+    slow = {"SESSIONGRAPH_WRITE_DELAY_MS": "60000"}
+    with serving(tmp_path, environment=slow) as server:
+        made = server.ask(
+            """mutation { createSession(input: {id: "s", durability: ACCEPTED}) { session { id } }
+                appendEvents(input: {sessionId: "s", durability: ACCEPTED, events: [
+                    {type: "custom/thing", data: {a: 1}}]}) { session { live persisted } } }"""
+        )
+        state = made["data"]["appendEvents"]["session"]
+        assert state == {"live": True, "persisted": False}
+        assert server.stop()[0] == 0
+    with serving(tmp_path) as server:
+        found = server.ask('{ session(id: "s") { live persisted lastSeq } }')
+        assert found["data"]["session"] == {"live": False, "persisted": True, "lastSeq": 0}
+
+
 def test_it_logs_json_lines_to_stderr(tmp_path: Path) -> None:
     with serving(tmp_path) as server:
         _, _, errors = server.stop()

@@ -200,3 +200,10 @@ def test_plain_values_are_lossless(value: Any) -> None:
 def holds_pair(value: Any) -> bool:
     """Whether two surrogates stand together somewhere; JSON cannot tell them from one character."""
     return ascii(json.loads(json.dumps(value))) != ascii(value)
+
+
+def test_naming_a_place_costs_no_more_than_the_value() -> None:
+    key = "k" * 20_000
+    with pytest.raises(NotLossless) as refusal:
+        lossless.require_lossless({key: [*([0] * 100_000), float("nan")]})
+    assert str(refusal.value) == f"data.{key[:40]}[100000]: NaN or an infinity"
