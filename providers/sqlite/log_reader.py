@@ -111,7 +111,14 @@ class SqliteLogReader:
     async def _aside(self, read: Callable[[], T]) -> T:
         """Run a long read in a worker thread, off the event loop."""
         async with self._busy:
-            return await asyncio.to_thread(_translated, read)
+            work = asyncio.ensure_future(asyncio.to_thread(_translated, read))
+            try:
+                return await asyncio.shield(work)
+            except asyncio.CancelledError:
+                # The thread has the connection until it is done, and is told to stop now.
+                self._connection.interrupt()
+                await asyncio.wait([work])
+                raise
 
     async def counts(self) -> CorpusCounts:
         """How many sessions and events are visible."""
