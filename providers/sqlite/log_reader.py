@@ -115,9 +115,8 @@ class SqliteLogReader:
             try:
                 return await asyncio.shield(work)
             except asyncio.CancelledError:
-                # The thread has the connection until it is done, and is told to stop now.
-                self._connection.interrupt()
-                await asyncio.wait([work])
+                # The connection is the thread's until it is done; every long read is bounded.
+                await asyncio.gather(work, return_exceptions=True)
                 raise
 
     async def counts(self) -> CorpusCounts:

@@ -107,7 +107,6 @@ def test_a_deletion_that_nobody_waits_for_leaves_a_sound_store(tmp_path: Path) -
     run(scenario())
 
 
-@pytest.mark.xfail(reason="its connection is lent again while the thread still reads an old moment")
 def test_a_read_that_nobody_waits_for_does_not_keep_the_next_one_in_the_past(
     tmp_path: Path,
 ) -> None:
