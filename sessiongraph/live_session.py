@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -235,6 +234,4 @@ class LiveSession:
 
 
 def _copied(tail: TailState) -> TailState:
-    copied = copy(tail)
-    copied.calls = dict(tail.calls)
-    return copied
+    return TailState(tail.turn, tail.step, dict(tail.calls), tail.last_time)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Final
 
 from providers.sqlite import codec
@@ -59,21 +60,31 @@ class Batch:
 
     def write(self, connection: sqlite3.Connection) -> None:
         """Execute all but the update of the log's own row."""
-        connection.executemany(_INSERT_EVENT, self.rows)
-        write_derived(connection, self)
+        insert_events(connection, [self])
+        write_derived(connection, [self])
 
 
-def write_derived(connection: sqlite3.Connection, batch: Batch) -> None:
-    """What follows from the events of a batch, without the events."""
-    if batch.shadowed:
-        shadow(connection, batch.shadowed)
-    if batch.citers:
-        connection.executemany(_INSERT_CITER, batch.citers)
-    if batch.citations:
-        connection.executemany(_INSERT_CITATION, batch.citations)
+def insert_events(connection: sqlite3.Connection, batches: Sequence[Batch]) -> None:
+    """Write the rows of some batches, of one log or of many."""
+    connection.executemany(_INSERT_EVENT, chain.from_iterable(batch.rows for batch in batches))
+
+
+def write_derived(connection: sqlite3.Connection, batches: Sequence[Batch]) -> None:
+    """What follows from the events of some batches, without the events."""
+    for sql, rows in (
+        (_SHADOW, [row for batch in batches for row in batch.shadowed]),
+        (_INSERT_CITER, [row for batch in batches for row in batch.citers]),
+        (_INSERT_CITATION, [row for batch in batches for row in batch.citations]),
+    ):
+        if rows:
+            connection.executemany(sql, rows)
     connection.executemany(
         _WIDEN_SPAN,
-        [(batch.log, *where, low, high) for where, (low, high) in batch.spans.items()],
+        [
+            (batch.log, *where, low, high)
+            for batch in batches
+            for where, (low, high) in batch.spans.items()
+        ],
     )
 
 

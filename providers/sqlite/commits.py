@@ -7,12 +7,18 @@ speak of, so positions are assigned in the order of commits and a feed has no ho
 from __future__ import annotations
 
 import sqlite3
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final
 
+from providers.sqlite.appending import Batch
 from providers.sqlite.codec import from_octets, to_octets
 from sessiongraph.event import Seq
 from sessiongraph.filters import fold_title
 from sessiongraph.ports import Commit, CommitKind, Position, RecordingState
+
+_RECORD: Final = (
+    "INSERT INTO commits (kind, id, epoch, first_seq, last_seq, relisted) VALUES (?,?,?,?,?,?)"
+)
 
 
 def record(
@@ -26,15 +32,12 @@ def record(
     relisted: bool = False,
 ) -> Position:
     """A new position; without an epoch it begins one, named by the position itself."""
-    (last,) = connection.execute(
-        "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'commits'), 0)"
-    ).fetchone()
     cursor = connection.execute(
-        "INSERT INTO commits (kind, id, epoch, first_seq, last_seq, relisted) VALUES (?,?,?,?,?,?)",
+        _RECORD,
         (
             kind.value,
             session_id,
-            last + 1 if epoch is None else epoch,
+            _last_position(connection) + 1 if epoch is None else epoch,
             first_seq,
             last_seq,
             relisted,
@@ -42,6 +45,13 @@ def record(
     )
     assert cursor.lastrowid is not None
     return cursor.lastrowid
+
+
+def _last_position(connection: sqlite3.Connection) -> Position:
+    (last,) = connection.execute(
+        "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'commits'), 0)"
+    ).fetchone()
+    return int(last)
 
 
 def count(connection: sqlite3.Connection, *, sessions: int = 0, events: int = 0) -> None:
@@ -68,6 +78,55 @@ def advance(
         names.append("prompted_at = ?, prompted_seq = ?")
         values += [prompt[1], prompt[0]]
     connection.execute(f"UPDATE logs SET {', '.join(names)} WHERE log = ?", [*values, log])
+
+
+def advance_all(connection: sqlite3.Connection, batches: Sequence[Batch]) -> None:
+    """Move the ends of many logs, in order."""
+    relisted = [batch for batch in batches if batch.title or batch.prompt]
+    connection.executemany(
+        "UPDATE logs SET last_seq = max(last_seq, ?) WHERE log = ?",
+        [(batch.last_seq, batch.log) for batch in batches],
+    )
+    if relisted:
+        connection.executemany(
+            "UPDATE logs SET prompted_at = ?, prompted_seq = ? WHERE log = ?",
+            [(each.prompt[1], each.prompt[0], each.log) for each in relisted if each.prompt],
+        )
+        connection.executemany(
+            "UPDATE logs SET title = ?, title_folded = ?, title_seq = ? WHERE log = ?",
+            [
+                (
+                    to_octets(each.title[1]),
+                    to_octets(fold_title(each.title[1])),
+                    each.title[0],
+                    each.log,
+                )
+                for each in relisted
+                if each.title
+            ],
+        )
+
+
+def record_appends(
+    connection: sqlite3.Connection, appends: Sequence[tuple[bytes, int, Batch]]
+) -> list[Position]:
+    """The positions of many appends, each as session id, epoch and batch."""
+    first = _last_position(connection) + 1
+    connection.executemany(
+        _RECORD,
+        [
+            (
+                CommitKind.APPENDED.value,
+                octets,
+                epoch,
+                batch.first_seq,
+                batch.last_seq,
+                batch.title is not None or batch.prompt is not None,
+            )
+            for octets, epoch, batch in appends
+        ],
+    )
+    return list(range(first, first + len(appends)))
 
 
 def remember_recording(connection: sqlite3.Connection, recording: RecordingState) -> None:

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Final
 
 from providers.sqlite import commits, headers
-from providers.sqlite.appending import Batch, prepare
+from providers.sqlite.append_jobs import AppendJob, append_all
+from providers.sqlite.appending import prepare
 from providers.sqlite.codec import json_octets, to_octets
 from providers.sqlite.connections import Readers, open_writer
 from providers.sqlite.feed import SqliteCommitFeed
@@ -134,7 +135,7 @@ class SqliteLogStore:
             commits.count(connection, sessions=1)
             if entries:
                 batch = prepare(log, entries, self._types.numbers())
-                _append(connection, header.session_id, (log, epoch), batch)
+                append_all(connection, [AppendJob(header.session_id, (log, epoch), batch)])
             return log, epoch
 
         log, epoch = await self._write().run(job)
@@ -161,9 +162,7 @@ class SqliteLogStore:
             batch = await asyncio.to_thread(prepare, known[0], entries, self._types.numbers())
         else:
             batch = prepare(known[0], entries, self._types.numbers())
-        return await self._write().run(
-            lambda connection: _append(connection, session_id, known, batch), checks_first=True
-        )
+        return await self._write().run_merged(AppendJob(session_id, known, batch), append_all)
 
     async def fork(
         self, source: StoredSession, boundary: Seq, header: SessionHeader
@@ -355,34 +354,6 @@ def _visible(connection: sqlite3.Connection, octets: bytes) -> tuple[int, int, i
         "SELECT log, epoch, last_seq FROM logs WHERE id = ? AND state = ?", (octets, VISIBLE)
     ).fetchone()
     return row
-
-
-def _append(
-    connection: sqlite3.Connection, session_id: str, known: tuple[int, int], batch: Batch
-) -> Position:
-    octets = to_octets(session_id)
-    row = connection.execute(
-        "SELECT log, epoch, last_seq, staged_by FROM logs WHERE id = ? AND state = ?",
-        (octets, VISIBLE),
-    ).fetchone()
-    if row is None or row[:2] != known:
-        raise LogConflict(f"{session_id!r} was replaced or deleted meanwhile")
-    if row[2] + 1 != batch.first_seq:
-        raise LogConflict(f"{session_id!r} is at seq {row[2] + 1}, not at {batch.first_seq}")
-    if row[3] is not None:
-        take_end(connection, batch.log)
-    batch.write(connection)
-    commits.advance(connection, batch.log, batch.last_seq, batch.title, batch.prompt)
-    commits.count(connection, events=batch.last_seq - batch.first_seq + 1)
-    return commits.record(
-        connection,
-        CommitKind.APPENDED,
-        octets,
-        known[1],
-        batch.first_seq,
-        batch.last_seq,
-        relisted=batch.title is not None or batch.prompt is not None,
-    )
 
 
 def _type_names(entries: Sequence[PlacedEntry]) -> set[str]:

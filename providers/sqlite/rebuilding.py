@@ -59,7 +59,7 @@ def rebuild_log(connection: sqlite3.Connection, types: TypeNames, log: int, last
             "UPDATE events SET lane = ?, place = ?, replaced_by = ? WHERE id = ?",
             [(row[1], row[5], row[6], row[0]) for row in batch.rows],
         )
-        write_derived(connection, batch)
+        write_derived(connection, [batch])
         title, prompt = batch.title or title, batch.prompt or prompt
     commits.advance(connection, log, last_seq, title, prompt)
 

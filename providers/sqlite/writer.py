@@ -15,17 +15,20 @@ import asyncio
 import sqlite3
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, Final, TypeVar
 
 import structlog
 
-from sessiongraph.errors import PersistenceFailed, SessionGraphError
+from sessiongraph.errors import PersistenceFailed
 
 T = TypeVar("T")
-Job = Callable[[sqlite3.Connection], Any]
+J = TypeVar("J")
+Merge = Callable[[sqlite3.Connection, Sequence[Any]], Sequence[Any]]
+"""Executes many jobs at once; answers each with its result, or with an error of its own."""
 
 _log: Final = structlog.get_logger(__name__)
 
@@ -37,12 +40,12 @@ JOBS_PER_COMMIT: Final = 512
 class _Work:
     """A job on its way. Its outcome goes to a future of this thread or of an event loop.
 
-    checks_first: the job writes nothing before it can no longer fail, so it needs no savepoint.
+    merge: executes this and other jobs of its kind together; the job is then what it is given.
     """
 
-    job: Job
+    job: Any
     future: Future[Any] | asyncio.Future[Any]
-    checks_first: bool
+    merge: Merge | None = None
     result: Any = None
     error: BaseException | None = None
 
@@ -80,15 +83,11 @@ class Writer:
             PersistenceFailed: the store is closed.
         """
         future: Future[T] = Future()
-        self._put(_Work(job, future, False), bulk=bulk)
+        self._put(_Work(job, future), bulk=bulk)
         return future
 
     def run(
-        self,
-        job: Callable[[sqlite3.Connection], T],
-        *,
-        bulk: bool = False,
-        checks_first: bool = False,
+        self, job: Callable[[sqlite3.Connection], T], *, bulk: bool = False
     ) -> asyncio.Future[T]:
         """Queue a job; the future belongs to the running event loop.
 
@@ -99,7 +98,19 @@ class Writer:
                 refused.
         """
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._put(_Work(job, future, checks_first), bulk=bulk)
+        self._put(_Work(job, future), bulk=bulk)
+        return future
+
+    def run_merged(
+        self, job: J, merge: Callable[[sqlite3.Connection, Sequence[J]], Sequence[T | Exception]]
+    ) -> asyncio.Future[T]:
+        """Queue a job that is executed together with its like; otherwise as :meth:`run`.
+
+        merge: checks everything before it writes anything, so that it needs no savepoint; when it
+            raises, the whole transaction fails.
+        """
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._put(_Work(job, future, merge), bulk=False)
         return future
 
     def close(self) -> None:
@@ -135,8 +146,12 @@ class Writer:
     def _commit(self, works: list[_Work]) -> None:
         try:
             self._connection.execute("BEGIN IMMEDIATE")
-            for work in works:
-                self._attempt(work)
+            for merge, group in groupby(works, key=lambda work: work.merge):
+                if merge is None:
+                    for work in group:
+                        self._attempt(work)
+                else:
+                    self._attempt_merged(merge, list(group))
             self._connection.execute("COMMIT")
         except sqlite3.Error as error:
             self._roll_back()
@@ -155,21 +170,29 @@ class Writer:
         An error of the database itself fails the whole transaction: after one, it cannot be known
         what of it still stands.
         """
-        if not work.checks_first:
-            self._connection.execute("SAVEPOINT job")
+        self._connection.execute("SAVEPOINT job")
         try:
             work.result = work.job(self._connection)
         except sqlite3.Error:
             raise
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - the caller of the job gets it
             work.error = error
-            if not work.checks_first:
-                self._connection.execute("ROLLBACK TO job")
-            elif not isinstance(error, SessionGraphError):
-                # It failed late after all, and part of it may be written.
-                raise sqlite3.InternalError(f"a job failed: {error}") from error
-        if not work.checks_first:
-            self._connection.execute("RELEASE job")
+            self._connection.execute("ROLLBACK TO job")
+        self._connection.execute("RELEASE job")
+
+    def _attempt_merged(self, merge: Merge, works: list[_Work]) -> None:
+        try:
+            answers = merge(self._connection, [work.job for work in works])
+        except sqlite3.Error:
+            raise
+        except Exception as error:
+            # It failed late after all, and part of it may be written.
+            raise sqlite3.InternalError(f"a job failed: {error}") from error
+        for work, answer in zip(works, answers, strict=True):
+            if isinstance(answer, Exception):
+                work.error = answer
+            else:
+                work.result = answer
 
     def _roll_back(self) -> None:
         try:
