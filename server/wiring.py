@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -23,6 +24,13 @@ from sessiongraph.header import EpochMillis
 from sessiongraph.importing import Importer
 from sessiongraph.ports import RecordingReader
 from sessiongraph.query import QueryLimits, SessionQuery
+
+THREAD_SWITCH_S: Final = 0.0005
+"""After how long a thread that computes must let another one run, a tenth of Python's default.
+
+The writing thread needs its turn again after every statement; behind a busy import, each turn would
+cost it up to this long.
+"""
 
 READERS: Final[tuple[RecordingReader, ...]] = (DshReader(),)
 """The recorders whose files are understood, asked in this order."""
@@ -101,6 +109,7 @@ async def open_for_reading(settings: Settings) -> AsyncIterator[Services]:
 
 @asynccontextmanager
 async def _opened(directory: DataDirectory) -> AsyncIterator[SqliteLogStore]:
+    sys.setswitchinterval(THREAD_SWITCH_S)
     store = await asyncio.to_thread(SqliteLogStore.open, directory.log_path)
     try:
         yield store

@@ -28,13 +28,13 @@ from sessiongraph.event import CHUNK_TYPE, DeltaRun, Entry, Seq
 from sessiongraph.header import SessionHeader
 from sessiongraph.ports import CommitKind, PlacedEntry, Position, RecordingState, StoredSession
 
-ON_THEIR_WAY: Final = 2
+ON_THEIR_WAY: Final = 8
 """Batches of one staged log that may wait for the writer, so that memory stays bounded."""
 
-ROWS_PER_JOB: Final = 1000
+ROWS_PER_JOB: Final = 500
 
-BYTES_PER_JOB: Final = 2 << 20
-"""How much one bulk transaction writes; about 20 ms, which an append may have to wait."""
+BYTES_PER_JOB: Final = 1 << 20
+"""How much one bulk transaction writes; about 10 ms, which an append may have to wait."""
 
 
 class SqliteStagedLog:
@@ -76,15 +76,18 @@ class SqliteStagedLog:
         Raises:
             PersistenceFailed: the disk refused this batch or an earlier one.
         """
-        for part in _bounded(entries):
-            unknown = self._types.unknown({each.entry.type for each in part} | {CHUNK_TYPE})
-            if unknown:
-                await self._register(unknown)
-            batch = await asyncio.to_thread(prepare, self._log, part, self._types.numbers())
+        unknown = self._types.unknown({each.entry.type for each in entries} | {CHUNK_TYPE})
+        if unknown:
+            await self._register(unknown)
+        for batch in await asyncio.to_thread(self._prepare, entries):
             self._note(batch)
             self._waiting.append(self._writer.submit(partial(self._write, batch), bulk=True))
             while len(self._waiting) > ON_THEIR_WAY:
                 await asyncio.wrap_future(self._waiting.pop(0))
+
+    def _prepare(self, entries: Sequence[PlacedEntry]) -> list[Batch]:
+        numbers = self._types.numbers()
+        return [prepare(self._log, part, numbers) for part in _bounded(entries)]
 
     async def begin_with(
         self,
