@@ -15,8 +15,11 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 from resolvers.context import Services
+from server.documents import Documents
 from server.endpoint import GraphQLEndpoint
+from server.limits import DocumentLimits
 from server.listening import bound_socket, listening, url_of
+from server.operations import Operations
 from server.refusals import fault
 from server.settings import Settings
 
@@ -45,11 +48,10 @@ def application(resolver: Callable[[], Any]) -> Starlette:
     query = strawberry.type(
         type("Query", (), {"field": strawberry.field(resolver), "__annotations__": {}})
     )
-    endpoint = GraphQLEndpoint(
-        strawberry.Schema(query),
-        Services(query=None, version="0"),  # type: ignore[arg-type]
-        max_request_bytes=1000,
-    )
+    documents = Documents(DocumentLimits(tokens=100, depth=10, aliases=10))
+    schema = strawberry.Schema(query, extensions=[documents.extension])
+    services = Services(query=None, version="0")  # type: ignore[arg-type]
+    endpoint = GraphQLEndpoint(Operations(schema, services, documents), max_request_bytes=1000)
     return Starlette(
         routes=[Route("/graphql", endpoint, methods=["POST"])],
         exception_handlers={Exception: fault},
@@ -127,7 +129,7 @@ def test_an_operation_that_ends_in_time_is_answered_during_a_stop() -> None:
 def test_a_fault_outside_of_an_operation_shows_a_reference_and_nothing_else(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def broken(self: GraphQLEndpoint, data: object) -> bytes:
+    def broken(self: GraphQLEndpoint, asked: object) -> Any:
         raise RuntimeError("the secret inside")
 
     async def scenario() -> None:
@@ -142,5 +144,5 @@ def test_a_fault_outside_of_an_operation_shows_a_reference_and_nothing_else(
         assert error["extensions"]["reference"] in error["message"]
         assert "secret" not in response.text
 
-    monkeypatch.setattr(GraphQLEndpoint, "encode_json", broken)
+    monkeypatch.setattr(GraphQLEndpoint, "_prepared", broken)
     run(scenario())

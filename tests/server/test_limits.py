@@ -1,15 +1,10 @@
 from __future__ import annotations
 
-import asyncio
-import time
-
 import pytest
-import strawberry
-from graphql import get_introspection_query, parse
-from strawberry.types import ExecutionResult
+from graphql import GraphQLSyntaxError, get_introspection_query, parse
 
 from server.limits import DocumentLimits, Extent, operation_extents
-from server.settings import Settings
+from sessiongraph.errors import BadUserInput
 
 
 def extent_of(document: str) -> Extent:
@@ -46,15 +41,13 @@ def test_every_operation_of_a_document_is_looked_at() -> None:
     assert list(operation_extents(document)) == [Extent(1, 0), Extent(2, 1)]
 
 
-def test_fragments_that_double_in_every_layer_are_counted_in_no_time() -> None:
+def test_fragments_that_double_in_every_layer_are_counted_without_being_walked_each_time() -> None:
     layers = 500
     fragments = "".join(
         f"fragment f{n} on T {{ x: a ...f{n + 1} ...f{n + 1} }}\n" for n in range(layers)
     )
-    began = time.monotonic()
     extent = extent_of(f"{{ ...f0 }} {fragments} fragment f{layers} on T {{ x: a }}")
     assert extent == Extent(1, 2 ** (layers + 1) - 1)
-    assert time.monotonic() - began < 5
 
 
 def test_fragments_in_a_circle_end() -> None:
@@ -62,21 +55,7 @@ def test_fragments_in_a_circle_end() -> None:
     assert extent_of(document).depth >= 2
 
 
-@strawberry.type
-class Node:
-    """A query type that nests as deep as one likes."""
-
-    name: str = "n"
-
-    @strawberry.field
-    def inner(self) -> Node:
-        return Node()
-
-
-def execute(query: str) -> ExecutionResult:
-    settings = Settings(max_query_tokens=200, max_query_depth=5, max_query_aliases=3)
-    schema = strawberry.Schema(Node, extensions=[lambda: DocumentLimits(settings)])
-    return asyncio.run(schema.execute(query, root_value=Node()))
+LIMITS = DocumentLimits(tokens=200, depth=5, aliases=3)
 
 
 @pytest.mark.parametrize(
@@ -97,20 +76,16 @@ def execute(query: str) -> ExecutionResult:
     ],
 )
 def test_a_document_over_a_limit_is_refused_with_its_name(query: str, message: str) -> None:
-    result = execute(query)
-    assert result.data is None
-    assert result.errors is not None
-    (error,) = result.errors
-    assert error.message == message
-    assert error.extensions == {"code": "BAD_USER_INPUT", "retriable": False}
+    with pytest.raises(BadUserInput) as refusal:
+        LIMITS.parse(query)
+    assert refusal.value.message == message
 
 
-def test_a_document_at_the_limits_is_answered() -> None:
-    result = execute("{ inner { inner { inner { inner { a: name b: name c: name } } } } }")
-    assert result.errors is None
+def test_a_document_at_the_limits_is_read() -> None:
+    query = "{ inner { inner { inner { inner { a: name b: name c: name } } } } }"
+    assert LIMITS.parse(query) == parse(query)
 
 
 def test_a_syntax_error_stays_one() -> None:
-    result = execute("{ inner {")
-    assert result.errors is not None
-    assert result.errors[0].message.startswith("Syntax Error")
+    with pytest.raises(GraphQLSyntaxError):
+        LIMITS.parse("{ inner {")
