@@ -66,8 +66,8 @@ MODERATE: Final = Scale(
     events_each=2,
     lineage=10_000,
     nodes=10_000,
-    import_bytes=40_000_000,
-    long_import_bytes=400_000_000,
+    import_bytes=24_000_000,
+    long_import_bytes=200_000_000,
     appended=20_000,
     load_s=1.5,
 )

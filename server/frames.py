@@ -28,24 +28,6 @@ KEPT_BYTES: Final = 16 * 1024 * 1024
 KEPT_S: Final = 2.0
 
 
-class Frame:
-    """One response of a subscription, as the JSON text that every transport sends."""
-
-    __slots__ = ("_text", "body")
-
-    def __init__(self, body: bytes) -> None:
-        self.body = body
-        self._text: str | None = None
-
-    @property
-    def text(self) -> str:
-        """The same as a string; decoded once."""
-        text = self._text
-        if text is None:
-            text = self._text = self.body.decode("utf-8")
-        return text
-
-
 @runtime_checkable
 class Shareable(Protocol):
     """A source event that says itself what makes another one the same.
@@ -78,6 +60,9 @@ def frame_key(source: object) -> Hashable | None:
         return source
     return source.frame_key if isinstance(source, Shareable) else None
 
+
+Frame = bytes
+"""One response of a subscription, as JSON text."""
 
 Execute = Callable[[object], Awaitable[Frame]]
 """Makes the frame of a source event."""
@@ -211,7 +196,7 @@ class SharedFrames:
     def made(self, shared: _Shared) -> None:
         """Count a frame that was made, unless its place has been given away."""
         if shared in self._kept and shared.frame is not None:
-            self._bytes += len(shared.frame.body)
+            self._bytes += len(shared.frame)
             while self._bytes > self._most_bytes:
                 self.drop(next(iter(self._kept)))
 
@@ -220,7 +205,7 @@ class SharedFrames:
         if shared in self._kept:
             del self._kept[shared]
             if shared.frame is not None:
-                self._bytes -= len(shared.frame.body)
+                self._bytes -= len(shared.frame)
         shared.group.forget(shared)
 
     def _sweep(self) -> None:

@@ -73,7 +73,7 @@ class EventStream:
                 raise self._operation
             async with aclosing(self._operation.frames()) as frames:
                 async for frame in frames:
-                    await _send_chunk(send, next_event(frame.body))
+                    await _send_chunk(send, next_event(frame))
         except OperationFailed as failure:
             await _send_chunk(send, next_event(failure.body()))
 

@@ -37,6 +37,7 @@ from server.ws_messages import (
     pong,
     read_message,
 )
+from server.ws_protocol import WriteText, write_text_of
 from sessiongraph.errors import BadUserInput
 
 CONNECTION_INIT_S: Final = 10.0
@@ -61,7 +62,7 @@ class GraphQLWebSocket:
             # Closing before accepting makes the server answer the handshake with 403.
             await send({"type": "websocket.close", "code": 1008, "reason": "wrong Origin"})
             return
-        connection = _Connection(self._operations, receive, send)
+        connection = _Connection(self._operations, receive, send, write_text_of(scope))
         with OpenStreams.of(scope).entered(connection.leave):
             await connection.run(scope["subprotocols"], self._init_timeout_s)
 
@@ -96,10 +97,13 @@ class _Connection:
     that was started here and still runs is in ``_tasks``.
     """
 
-    def __init__(self, operations: Operations, receive: Receive, send: Send) -> None:
+    def __init__(
+        self, operations: Operations, receive: Receive, send: Send, write: WriteText
+    ) -> None:
         self._operations = operations
         self._receive = receive
         self._send = send
+        self._write = write
         self._greeted = False
         self._running: dict[str, _Running] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -190,13 +194,15 @@ class _Connection:
         """One operation, from its subscription to its last message."""
         opening = opening_of_next(running.id)
         last = complete(running.id)
+        write = self._write
         try:
             operation = self._operations.prepare(request)
             running.streams = operation.is_subscription
             if not (running.streams and self._leaving):
                 async with aclosing(operation.frames()) as frames:
                     async for frame in frames:
-                        if not await self._say_text(f"{opening}{frame.text}}}"):
+                        text = b"%b%b}" % (opening, frame)
+                        if not write(text) and not await self._say_text(text.decode("utf-8")):
                             return
         except Exception as cause:  # noqa: BLE001 - the client is told, whatever it was
             last = error(running.id, OperationFailed.of(cause, request.operation_name))

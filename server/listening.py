@@ -29,6 +29,7 @@ from server.failures import OperatorError
 from server.hosts import is_loopback_host
 from server.open_streams import OpenStreams
 from server.settings import Settings
+from server.ws_protocol import WebSocketProtocol
 from sessiongraph.errors import InvalidConfig
 
 _SHARE_OF_REQUESTS: Final = 0.8
@@ -158,7 +159,7 @@ def _uvicorn_config(app: ASGIApp, settings: Settings) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         lifespan="off",
-        ws="websockets-sansio",
+        ws=WebSocketProtocol,
         ws_max_size=settings.max_request_bytes,
         ws_ping_interval=PING_EVERY_S,
         ws_ping_timeout=PONG_WITHIN_S,

@@ -106,7 +106,7 @@ class Operation:
         """
         try:
             if not self.is_subscription:
-                yield Frame(await self.answer())
+                yield await self.answer()
                 return
             with self._operations.frames.group(self._question()) as group:
                 made = sent = 0
@@ -132,7 +132,7 @@ class Operation:
         return request.query, request.operation_name, variables, self._scope
 
     async def _frame(self, event: object) -> Frame:
-        return Frame(_encoded(await self._execute(event)))
+        return _encoded(await self._execute(event))
 
     async def _execute(self, root: object) -> Result:
         """The result of the operation's selection; of a subscription, for one event of it."""

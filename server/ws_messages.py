@@ -78,9 +78,9 @@ def pong(payload: dict[str, Any] | None) -> str:
     return f'{{"type":"pong","payload":{lossless.encode(payload).decode("utf-8")}}}'
 
 
-def opening_of_next(operation_id: str) -> str:
+def opening_of_next(operation_id: str) -> bytes:
     """What stands before the payload of every result of an operation; ``}`` stands behind it."""
-    return f'{{"id":{json.dumps(operation_id)},"type":"next","payload":'
+    return f'{{"id":{json.dumps(operation_id)},"type":"next","payload":'.encode("ascii")
 
 
 def complete(operation_id: str) -> str:

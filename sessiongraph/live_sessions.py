@@ -149,7 +149,9 @@ class LiveSessions:
         held = self._held.get(session_id)
         if held is None:
             return
-        self._held = {key: each for key, each in self._held.items() if key != session_id}
+        others = dict(self._held)
+        del others[session_id]
+        self._held = others
         self._ahead.pop(session_id, None)
         if held.delayed is not None:
             held.delayed.cancel()

@@ -257,6 +257,7 @@ class SessionWriting:
         for session_id in self._live.idle(idle_ms):
             if not self._live.is_idle(session_id, idle_ms):
                 continue  # it was used while others were being closed
+            await asyncio.sleep(0)  # there may be many, and most have nothing left to write
             try:
                 await self.close(session_id)
             except SessionGraphError as error:
@@ -361,7 +362,7 @@ class SessionWriting:
         """A child that the same call made before, its answer lost; anything else is a conflict."""
         length = child.header.seed_length or 0
         is_ours = child.header.source.path is None and child.header.parent_session == source_id
-        is_untouched = 0 < length and child.last_seq <= length
+        is_untouched = length > 0 and child.last_seq <= length
         if not (is_ours and is_untouched and boundary in (None, length - 1)):
             raise LogConflict(f"the id {child.session_id!r} is taken")
         if not child.live:

@@ -20,7 +20,8 @@ from sessiongraph.payloads import Shape, is_human_prompt, shape_of
 from sessiongraph.ports import LogReader, StoredSession, WindowRequest
 
 ROWS_PER_JOB: Final = 1000
-"""Rows copied in one transaction; about 20 ms, which an append may have to wait."""
+BYTES_PER_JOB: Final = 2 << 20
+"""What is copied in one transaction; about 20 ms, which an append may have to wait."""
 
 _LOOK_BACK: Final = 16
 """Events read at a time when the latest of a type is looked for."""
@@ -107,11 +108,17 @@ class _Copy:
         self._check(connection)
         if self._next_id > self._boundary:
             return False
-        row = connection.execute(
-            "SELECT id FROM events WHERE id BETWEEN ? AND ? ORDER BY id LIMIT 1 OFFSET ?",
-            (self._next_id, self._boundary, ROWS_PER_JOB - 1),
-        ).fetchone()
-        high = self._boundary if row is None else row[0]
+        high = self._boundary
+        octets = 0
+        rows = connection.execute(
+            "SELECT id, length(payload) + coalesce(length(stream), 0) FROM events "
+            "WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?",
+            (self._next_id, self._boundary, ROWS_PER_JOB),
+        ).fetchall()
+        for high, size in rows:  # noqa: B007 - the last one looked at
+            octets += size
+            if octets >= BYTES_PER_JOB:
+                break
         connection.execute(
             _COPY_EVENTS,
             {"far": self._far, "boundary": self._boundary, "low": self._next_id, "high": high},

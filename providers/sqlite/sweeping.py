@@ -21,7 +21,8 @@ from sessiongraph.errors import PersistenceFailed
 from sessiongraph.event import Seq
 
 ROWS_PER_JOB: Final = 1000
-"""Events removed in one transaction; about 20 ms, which an append may have to wait."""
+BYTES_PER_JOB: Final = 2 << 20
+"""What is removed in one transaction; about 20 ms, which an append may have to wait."""
 
 _LOW_32: Final = 0xFFFFFFFF
 
@@ -67,10 +68,17 @@ def remove_rows(
     Spans stay: one that is too wide costs a look, one that is too narrow would hide an event.
     """
     base, prefix = log << SEQ_SHIFT, log << NODE_SHIFT
-    rows = connection.execute(
-        "SELECT id, sources FROM events WHERE id BETWEEN ? AND ? LIMIT ?",
+    rows: list[tuple[int, bytes | None]] = []
+    octets = 0
+    for event_id, sources, size in connection.execute(
+        "SELECT id, sources, length(payload) + coalesce(length(stream), 0) FROM events "
+        "WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?",
         (base + first_seq, base | _LOW_32, -1 if limit is None else limit),
-    ).fetchall()
+    ):
+        rows.append((event_id, sources))
+        octets += size
+        if limit is not None and octets >= BYTES_PER_JOB:
+            break
     if not rows:
         return False
     connection.executemany(

@@ -129,7 +129,7 @@ def test_an_operation_that_ends_in_time_is_answered_during_a_stop() -> None:
 def test_a_fault_outside_of_an_operation_shows_a_reference_and_nothing_else(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def broken(self: GraphQLEndpoint, asked: object) -> Any:
+    def broken(self: GraphQLEndpoint, request: object) -> Any:
         raise RuntimeError("the secret inside")
 
     async def scenario() -> None:
@@ -144,5 +144,5 @@ def test_a_fault_outside_of_an_operation_shows_a_reference_and_nothing_else(
         assert error["extensions"]["reference"] in error["message"]
         assert "secret" not in response.text
 
-    monkeypatch.setattr(GraphQLEndpoint, "_prepared", broken)
+    monkeypatch.setattr(GraphQLEndpoint, "_read", broken)
     run(scenario())

@@ -20,6 +20,9 @@ from providers.sqlite.log_store import SqliteLogStore
 
 KINDS = ("full", "sync")
 
+PATIENCE_S = 20
+"""How long something may take that happens at once unless something is wrong."""
+
 
 class FailingDisk:
     """The disk under one store."""
@@ -77,7 +80,7 @@ class _Connection:
 
     def wait_for(self, refused: int) -> None:
         with self._news:
-            self._news.wait_for(lambda: self.refused >= refused)
+            assert self._news.wait_for(lambda: self.refused >= refused, PATIENCE_S)
 
     def _refuse(self) -> None:
         with self._news:

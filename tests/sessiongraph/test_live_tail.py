@@ -40,6 +40,13 @@ Log = list[SessionEvent]
 HEADER = header("a")
 
 
+COMPACTED = [
+    *(prompt(seq, f"{seq}") for seq in range(6)),
+    message(6, replaces=(0, 2), sources=[0, 1, 2]),
+]
+"""Six nodes, and a summary in the place of the first three."""
+
+
 @st.composite
 def cut_logs(draw: st.DrawFn) -> tuple[Log, int, int]:
     """A log, how much of it is known to be on disk, and how much the observation finds there."""
@@ -124,6 +131,15 @@ def test_a_log_in_two_places_answers_everything_like_the_whole_log(
 )
 @example(
     kind="sqlite",
+    cut=(COMPACTED, 6, 6),
+    questions=[
+        (EventSelection(surfaces=frozenset({EventSurface.CURRENT})), WindowRequest(2)),
+        (EventSelection(surfaces=frozenset({EventSurface.CURRENT})), WindowRequest(2, after=0)),
+        (EventSelection(surfaces=frozenset({EventSurface.SHADOWED})), WindowRequest(2, before=2)),
+    ],
+)
+@example(
+    kind="sqlite",
     cut=([prompt(seq, f"{seq}") for seq in range(6)], 3, 3),
     questions=[
         (EventSelection(seqs=Range(None, 2)), WindowRequest(2, newest=True)),
@@ -152,6 +168,7 @@ def test_a_log_in_two_places_gives_the_same_windows_under_every_filter(
     cut=cut_logs(),
     asked=st.lists(windows(st.integers(-2, 20)), min_size=1, max_size=12),
 )
+@example(kind="sqlite", cut=(COMPACTED, 6, 6), asked=[WindowRequest(2), WindowRequest(2, after=0)])
 def test_a_log_in_two_places_gives_the_same_windows_of_its_surface(
     tmp_path: Path, kind: str, cut: tuple[Log, int, int], asked: list[WindowRequest]
 ) -> None:

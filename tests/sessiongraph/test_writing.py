@@ -391,6 +391,38 @@ def test_a_session_whose_first_write_is_on_its_way_does_not_come_back_after_its_
     run(scenario())
 
 
+def test_what_is_accepted_while_a_session_is_deleted_does_not_bring_it_back(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with stoppable(tmp_path, LAZY) as (engine, store):
+            await engine.begin(durability=ACCEPTED)
+            door = store.hold_answer("delete")
+            deleting = asyncio.create_task(engine.writing.delete("a"))
+            await door.reached.wait()
+            await engine.accept("late")
+            flushing = asyncio.create_task(engine.writing.flush("a"))
+            await soon(20)
+            assert store.calls["create"] == 0
+            door.open()
+            await all_of(deleting, flushing)
+            assert await places(engine) is None
+            async with store.observe() as reader:
+                assert await reader.find(["a"]) == {}
+
+    run(scenario())
+
+
+def test_a_deleted_session_has_no_write_to_come(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with opened(tmp_path / "log.db", LAZY) as engine:
+            await engine.begin(durability=ACCEPTED)
+            held = engine.live._held["a"]
+            assert held.delayed is not None
+            await engine.writing.delete("a")
+            assert held.delayed.cancelled()
+
+    run(scenario())
+
+
 def test_a_deletion_never_shows_half_of_a_log(tmp_path: Path) -> None:
     """Deleted on disk, and the live half not told yet."""
 

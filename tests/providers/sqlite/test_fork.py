@@ -42,15 +42,22 @@ async def write_plainly(store: SqliteLogStore, log: list[Entry], boundary: int) 
 
 
 @each_in_a_file_of_its_own
-@given(log=logs(min_size=1, max_size=8), data=st.data(), rows_per_job=st.sampled_from((1, 3, 1000)))
+@given(
+    log=logs(min_size=1, max_size=8),
+    data=st.data(),
+    rows_per_job=st.sampled_from((1, 3, 1000)),
+    bytes_per_job=st.sampled_from((1, 100, 2 << 20)),
+)
 def test_rows_of_a_fork_equal_those_of_the_prefix_written_by_itself(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     rows_per_job: int,
+    bytes_per_job: int,
     log: list[Entry],
     data: st.DataObject,
 ) -> None:
     monkeypatch.setattr(forking, "ROWS_PER_JOB", rows_per_job)
+    monkeypatch.setattr(forking, "BYTES_PER_JOB", bytes_per_job)
     mine, model = fresh(tmp_path, "mine.db"), fresh(tmp_path, "model.db")
     boundaries = data.draw(st.sets(st.integers(0, log[-1].last_seq), min_size=1, max_size=3))
 
