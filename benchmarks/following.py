@@ -254,6 +254,10 @@ class Follower(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._arrived is not None:
+            self._arrived.set_exception(exc or EOFError("the server has closed the connection"))
+
     def data_received(self, data: bytes) -> None:
         data = self._rest + data
         place = 0
@@ -270,6 +274,9 @@ class Follower(asyncio.Protocol):
                 break
             if data[place] == 0x81:
                 self._messages.append(data[start : start + size])
+            elif data[place] == 0x89 and self._transport is not None:
+                pong = bytes((0x8A, 0x80 | size)) + bytes(4) + data[start : start + size]
+                self._transport.write(pong)
             place = start + size
         self._rest = data[place:]
         if self._arrived is not None and len(self._messages) >= self._wanted:

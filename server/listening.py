@@ -15,6 +15,7 @@ can: a connection on which nothing that was sent has been taken for a while is g
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 import socket
 from collections.abc import AsyncIterator, Iterator
@@ -44,6 +45,11 @@ PONG_WITHIN_S: Final = 40.0
 
 TAKEN_WITHIN_S: Final = 60.0
 """How long a client may leave everything that was sent to it untouched."""
+
+
+_OBJECTS_BEFORE_COLLECTION: Final = 10_000
+"""New objects that make the collector look for cycles. To wake a thousand followers makes a few
+thousand that are gone at once; at the usual 700 the collector would take a tenth of the time."""
 
 
 class ListenFailed(OperatorError):
@@ -108,7 +114,7 @@ class _Server(uvicorn.Server):
         begun = loop.time()
         await self._streams.stop(self._grace_s)
         rest = self._grace_s - (loop.time() - begun)
-        self.config.timeout_graceful_shutdown = max(0, int(rest))
+        self.config.timeout_graceful_shutdown = max(0.0, rest)  # type: ignore[assignment]
         await super().shutdown(sockets)
 
     async def cut_off(self, within_s: float) -> None:
@@ -133,6 +139,8 @@ async def listening(app: ASGIApp, bound: socket.socket, settings: Settings) -> A
     waited for.
     """
     _give_up_dead_clients(bound)
+    usual = gc.get_threshold()
+    gc.set_threshold(_OBJECTS_BEFORE_COLLECTION, *usual[1:])
     server = _Server(_uvicorn_config(app, settings), settings.shutdown_grace_s * _SHARE_OF_REQUESTS)
     serving = asyncio.create_task(server.serve(sockets=[bound]))
     ready = asyncio.create_task(server.ready.wait())
@@ -143,6 +151,7 @@ async def listening(app: ASGIApp, bound: socket.socket, settings: Settings) -> A
             await serving
         yield
     finally:
+        gc.set_threshold(*usual)
         server.should_exit = True
         await serving
         await server.cut_off(settings.shutdown_grace_s * (1 - _SHARE_OF_REQUESTS) / 2)

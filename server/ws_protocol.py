@@ -16,7 +16,6 @@ from starlette.types import Scope
 from typing_extensions import override
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.http11 import Request
-from websockets.protocol import State
 
 WriteText = Callable[[bytes], bool]
 """Sends a text message, given in UTF-8; False when it cannot be sent now, or no more."""
@@ -36,12 +35,7 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
 
     def write_text(self, text: bytes) -> bool:
         """Send a text message, unless it would have to wait or the connection is closing."""
-        if (
-            not self.writable.is_set()
-            or self.close_sent
-            or self.conn.state is not State.OPEN
-            or self.transport.is_closing()
-        ):
+        if not self.writable.is_set() or self.close_sent or self.transport.is_closing():
             return False
         self.transport.write(text_header(len(text)) + text)
         return True

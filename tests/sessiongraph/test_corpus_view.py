@@ -14,15 +14,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sessiongraph.corpus import Corpus, CorpusView, LogicalSession
+from sessiongraph.errors import LogConflict, SourceConflict
 from sessiongraph.event import Entry
 from sessiongraph.filters import ALL_EVENTS, ALL_SESSIONS, Availability, SessionSelection
 from sessiongraph.header import SessionHeader
+from sessiongraph.paging import PageRequest
 from sessiongraph.ports import CorpusCounts, SessionKey, SessionOrder
-from tests.contracts.log_store import EVERYTHING, told_placed
+from sessiongraph.query import FailedObservation
+from tests.contracts.log_store import EVERYTHING, conversation, publish, told_placed
 from tests.plain_store import PlainLogStore, PlainReader, run
 from tests.sessiongraph.fixed_live import FixedLive, capture_of
-from tests.sessiongraph.live_engine import a_store, many_examples, store_kinds
-from tests.strategies import corpora, event, placed, prompt, session_selections, words
+from tests.sessiongraph.live_engine import (
+    ACCEPTED,
+    LAZY,
+    a_store,
+    many_examples,
+    opened,
+    store_kinds,
+)
+from tests.strategies import corpora, event, header, placed, prompt, session_selections, words
 
 
 class Place(Enum):
@@ -70,7 +80,7 @@ def mixed_corpora(
 ) -> list[Put]:
     """Sessions in any of the places, their titles and prompts before and behind any cut."""
     corpus = []
-    for header, log in draw(corpora(max_size)):
+    for new, log in draw(corpora(max_size)):
         log = list(log)
         for _ in range(draw(st.integers(0, 3))):
             seq = len(log)
@@ -93,7 +103,7 @@ def mixed_corpora(
             known = stored = 0
         elif place is Place.JUST_WRITTEN:
             known, stored = 0, draw(st.integers(0, size))
-        corpus.append(Put(header, log, place, known, stored, visible))
+        corpus.append(Put(new, log, place, known, stored, visible))
     return corpus
 
 
@@ -305,5 +315,36 @@ def test_lineage_of_a_mixed_corpus_equals_the_plain_one(
                 model_links = await model.reader.descendants(session_id)
                 model_below = [link for link in model_links if link.session_id != session_id]
                 assert sorted(below, key=str) == sorted(model_below, key=str)
+
+    run(scenario())
+
+
+# Two logs under one id
+
+
+def test_another_log_that_is_imported_under_the_id_of_a_live_session_is_a_conflict(
+    tmp_path: Path,
+) -> None:
+    async def scenario() -> None:
+        async with opened(tmp_path / "log.db", LAZY) as engine:
+            await engine.begin(durability=ACCEPTED)
+            await engine.accept("mine")
+            await publish(engine.store, header("a", created_at=7), conversation(3))
+            async with engine.query.observe() as observation:
+                (failed,) = await observation.observe_each(["a"])
+                assert isinstance(failed, FailedObservation)
+                assert isinstance(failed.error, SourceConflict)
+                assert "createdAt" in failed.error.message
+                page = await observation.list_sessions(
+                    ALL_SESSIONS, SessionOrder.CREATED, PageRequest(first=10)
+                )
+                (listed,) = page.items
+                assert (listed.live, listed.persisted, listed.last_seq) == (True, True, 0)
+            assert await engine.heard() == ["mine"]
+            with pytest.raises(LogConflict):
+                await engine.writing.flush("a")
+            session = await engine.look()
+            assert session is not None
+            assert (session.live, session.last_seq, session.conflict) == (False, 2, None)
 
     run(scenario())

@@ -410,6 +410,7 @@ def in_frames(content: bytes, edges: list[int]) -> bytes:
     return b"".join(frame(content[a:b]) for a, b in pairwise(bounds) if a < b)
 
 
+@pytest.mark.timeout(1_800)
 @given(recorded=recorded_logs(), data=st.data())
 def test_a_file_cut_anywhere_and_imported_step_by_step_is_the_session_it_says(
     tmp_path_factory: pytest.TempPathFactory,

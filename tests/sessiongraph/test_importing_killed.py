@@ -201,6 +201,7 @@ def test_an_import_killed_again_and_again_comes_to_its_end(scene: Scene, tmp_pat
 
 
 @pytest.mark.long
+@pytest.mark.timeout(3_600)
 def test_very_many_kills(scene: Scene, tmp_path: Path) -> None:
     chance = random.Random(1)
     for number in range(300):

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import httpx
 from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
 
 from tests.transports.stage import Stage, decoded
 
@@ -19,7 +20,9 @@ Response = dict[str, Any]
 class Transport(Protocol):
     """Sends one request and gives every response to it; closing it is leaving."""
 
-    def responses(self, stage: Stage, request: dict[str, Any]) -> AsyncGenerator[Response, None]: ...
+    def responses(
+        self, stage: Stage, request: dict[str, Any]
+    ) -> AsyncGenerator[Response, None]: ...
 
 
 class OverHTTP:
@@ -138,8 +141,11 @@ async def heard(socket: ClientConnection) -> dict[str, Any]:
 
 async def closing_of(socket: ClientConnection) -> tuple[int | None, str | None]:
     """Code and reason with which the server closes; messages before that are dropped."""
-    async for _ in socket:
-        pass
+    try:
+        async for _ in socket:
+            pass
+    except ConnectionClosed:
+        return socket.close_code, socket.close_reason
     return socket.close_code, socket.close_reason
 
 

@@ -39,7 +39,7 @@ def run(scenario: Coroutine[Any, Any, None]) -> None:
 
 async def until(condition: Callable[[], object]) -> None:
     """Wait for something that nobody announces. The test's own timeout is the limit."""
-    while not condition():
+    while not condition():  # noqa: ASYNC110
         await asyncio.sleep(0.002)
 
 
@@ -254,7 +254,9 @@ async def staged(*, grace_s: float = 5.0, **how: Any) -> AsyncIterator[Stage]:
     tasks, files = set(asyncio.all_tasks()), open_files()
     with bound_socket("127.0.0.1", 0) as bound:
         url, port = url_of(bound), bound.getsockname()[1]
-        async with listening(app, bound, Settings(shutdown_grace_s=grace_s, max_request_bytes=64_000)):
+        async with listening(
+            app, bound, Settings(shutdown_grace_s=grace_s, max_request_bytes=64_000)
+        ):
             yield Stage(url, port, world, frames, app)
     await until(lambda: set(asyncio.all_tasks()) <= tasks)
     await until(lambda: open_files() <= files)
