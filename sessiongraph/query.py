@@ -37,6 +37,10 @@ _SCAN_PAGES: Final = (64, 256, 512)
 """Events read at a time by a text scan: little at first, since a match may be near."""
 
 
+_FOUND_AT_ONCE: Final = 200
+"""Sessions looked up before others get their turn on the event loop."""
+
+
 @dataclass(frozen=True, slots=True)
 class QueryLimits:
     """The limits of reading, named as in the configuration.
@@ -300,7 +304,11 @@ class Observation:
             (last_id,) = self._cursors.read("descendants", root_id, request.after)
             start = _place_after(ordered, last_id)
         cut = ordered[start : start + limit]
-        found = await self._view.find([node.session_id for node in cut])
+        found: dict[str, LogicalSession] = {}
+        for begin in range(0, len(cut), _FOUND_AT_ONCE):
+            part = cut[begin : begin + _FOUND_AT_ONCE]
+            found.update(await self._view.find([node.session_id for node in part]))
+            await asyncio.sleep(0)
         nodes = [
             LineageNode(found[node.session_id], node.parent_id, node.depth)
             for node in cut
