@@ -77,12 +77,14 @@ async def _measure(scale: Scale, folder: Path) -> list[Figure]:
         ours, peer = Ours(url), Peer(peer_url)
         async with _following(url, 1) as first:
             await ours.deliver(first, 1, EVENTS)
-        async with _following(url, FOLLOWERS) as followers:
-            async with _connected(peer_url, FOLLOWERS) as listeners:
-                return [
-                    await _compare(scale, ours, followers, peer, listeners, name, at_once)
-                    for name, at_once in (("one by one", 1), (f"{EVENTS} at once", EVENTS))
-                ]
+        async with (
+            _following(url, FOLLOWERS) as followers,
+            _connected(peer_url, FOLLOWERS) as listeners,
+        ):
+            return [
+                await _compare(scale, ours, followers, peer, listeners, name, at_once)
+                for name, at_once in (("one by one", 1), (f"{EVENTS} at once", EVENTS))
+            ]
 
 
 async def _compare(

@@ -15,7 +15,6 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
-from itertools import islice
 from typing import Final
 
 import structlog
@@ -37,6 +36,9 @@ _log: Final = structlog.get_logger(__name__)
 
 RING_EVENTS: Final = 1024
 """Recent events kept for the followers of one session."""
+
+RING_OCTETS: Final = 4 << 20
+"""Of their payloads; a larger event is fed to each follower from the store."""
 
 PAGE_EVENTS: Final = 100
 """Events read from the store at a time."""
@@ -163,8 +165,12 @@ class Following:
                         continue
                     most = self._ring_events
                     first = max(ours[0].first_seq, stored.last_seq + 1 - most)
-                    window = WindowRequest(most, after=max(first, ring.next_of(stored.epoch)) - 1)
-                    ring.add(stored.epoch, await reader.events(stored, ALL_EVENTS, window))
+                    after = max(first, ring.next_of(stored.epoch)) - 1
+                    while after < stored.last_seq:
+                        window = WindowRequest(PAGE_EVENTS, after=after)
+                        page = await reader.events(stored, ALL_EVENTS, window)
+                        ring.add(stored.epoch, page)
+                        after = page[-1].seq
         for commit in commits:
             ring = self._rings.get(commit.session_id)
             if ring is not None:
@@ -193,7 +199,9 @@ class _Ring:
         self.error: SessionGraphError | None = None
         self._epoch = -1
         self._next_seq: Seq = 0
-        self._events: deque[PlacedEvent] = deque(maxlen=size)
+        self._size = size
+        self._octets = 0
+        self._events: deque[PlacedEvent] = deque()
         self._news = asyncio.Event()
 
     def news(self) -> asyncio.Event:
@@ -208,7 +216,11 @@ class _Ring:
         for event in events:
             if (epoch, event.seq) != (self._epoch, self._next_seq):
                 self._events.clear()
+                self._octets = 0
             self._events.append(event)
+            self._octets += len(event.event.payload)
+            while len(self._events) > self._size or self._octets > RING_OCTETS:
+                self._octets -= len(self._events.popleft().event.payload)
             self._epoch, self._next_seq = epoch, event.seq + 1
         self.wake()
 
@@ -221,7 +233,9 @@ class _Ring:
         """The events of a log behind a seq; None when only the store has them."""
         if epoch != self._epoch or not self._events or seq < self._events[0].seq - 1:
             return None
-        return list(islice(self._events, seq + 1 - self._events[0].seq, None))
+        # By index: most followers stand near the end, which is near in a deque too.
+        start = seq + 1 - self._events[0].seq
+        return [self._events[index] for index in range(start, len(self._events))]
 
     def wake(self) -> None:
         """Let every follower look again."""

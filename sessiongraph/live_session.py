@@ -39,7 +39,7 @@ _LISTED_TYPES: Final = frozenset({"session/title", "user/message"})
 class Batch:
     """Events that were appended together: all of them, or none.
 
-    octets: of their payloads.
+    octets: what they cost in memory, about.
     acknowledged: their caller was told that they are in the log.
     """
 
@@ -151,7 +151,7 @@ class LiveSession:
                 transition = self._surface.plan(event)
                 batch.undos.append(self._surface.apply(transition))
                 batch.entries.append(PlacedEntry(event, transition))
-                batch.octets += len(event.payload)
+                batch.octets += new.octets
                 self.tail.advance(event)
                 if event.type == "tool/result":
                     known[event.seq] = event.data

@@ -40,7 +40,7 @@ class LiveLimits:
 
     write_delay_ms: within which accepted events are written.
     write_retry_ms: after which a failed write is tried again.
-    unwritten_max_bytes: payloads of one session that may wait for the disk.
+    unwritten_max_bytes: how much of one session may wait for the disk, about, in memory.
     """
 
     write_delay_ms: int = 50
@@ -181,7 +181,7 @@ class LiveSessions:
         if held is None or held.session is not session:
             raise NotLive(f"{session.session_id!r} was closed meanwhile")
         held.used_at = asyncio.get_running_loop().time()
-        octets = sum(len(event.payload) for event in events)
+        octets = sum(event.octets for event in events)
         most = self._limits.unwritten_max_bytes
         if session.unwritten_octets and session.unwritten_octets + octets > most:
             raise PersistenceFailed(

@@ -8,12 +8,15 @@ they say otherwise.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from sessiongraph import lossless
 from sessiongraph.errors import InvalidEvent
 from sessiongraph.event import APPEND, MESSAGE_TYPES, Seq, SessionEvent, SurfaceOp
 from sessiongraph.header import EpochMillis
+
+_EVENT_OCTETS: Final = 1024
+_SOURCE_OCTETS: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,12 @@ class NewEvent:
         if surface_op is None and event_type in MESSAGE_TYPES:
             surface_op = APPEND
         return cls(event_type, payload, time, surface_op, source_event_seqs, ignorable, data)
+
+    @property
+    def octets(self) -> int:
+        """What it costs in memory, about: small events cost much more than their payload."""
+        sources = len(self.source_event_seqs or ())
+        return len(self.payload) + _EVENT_OCTETS + _SOURCE_OCTETS * sources
 
     def at(self, seq: Seq, now: EpochMillis) -> SessionEvent:
         """The event under the seq that the log gives it."""

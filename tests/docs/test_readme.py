@@ -64,4 +64,4 @@ def test_every_command_of_the_tour_prints_what_the_readme_shows(data_dir: Path) 
 def test_the_readme_has_one_command_that_runs_it_and_one_that_passes_the_tests() -> None:
     assert "pip install . && sessiongraph demo" in README
     assert "pip install '.[test]' && pytest" in README
-    assert "pip install --quiet '.[test]'" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    assert "pip install -qq '.[test]'" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")

@@ -168,6 +168,31 @@ def test_a_follower_that_is_slower_than_the_ring_is_fed_from_the_store(tmp_path:
     run(scenario())
 
 
+def test_a_ring_is_bounded_in_bytes_and_events_larger_than_it_are_followed_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sessiongraph.following.RING_OCTETS", 2000)
+    texts = [f"{n}" * size for n, size in enumerate([1, 900, 900, 900, 5000, 5000, 1, 900])]
+
+    async def scenario() -> None:
+        async with followed(tmp_path) as (engine, following, _):
+            collecting = asyncio.create_task(collect(following.events("a", -1), len(texts)))
+            slow = following.events("a", -1)
+            waiting = asyncio.ensure_future(anext(slow))
+            await soon()
+            for text in texts:
+                await engine.say(text)
+                await soon(20)
+                kept = [len(each.event.payload) for each in following._rings["a"]._events]
+                assert sum(kept) == following._rings["a"]._octets <= 2000
+            expected = list(enumerate(texts))
+            assert await collecting == expected
+            assert (await waiting).seq == 0
+            assert await collect(slow, len(texts) - 1) == expected[1:]
+
+    run(scenario())
+
+
 def test_followers_share_one_ring_and_have_no_queue(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with followed(tmp_path) as (engine, following, _):

@@ -323,23 +323,42 @@ def test_surfaces_keep_numbers_and_no_events(tmp_path: Path) -> None:
 def test_too_much_that_waits_for_the_disk_is_refused_until_the_disk_has_taken_it(
     tmp_path: Path,
 ) -> None:
-    limits = LiveLimits(NEVER_MS, 1, unwritten_max_bytes=1000)
+    limits = LiveLimits(NEVER_MS, 1, unwritten_max_bytes=20_000)
 
     async def scenario() -> None:
         async with opened(tmp_path / "log.db", limits) as engine:
             await engine.begin()
-            await engine.accept("x" * 2000)
+            await engine.accept("x" * 30_000)
             for durability in (ACCEPTED, DURABLE):
                 with pytest.raises(PersistenceFailed, match="unwritten_max_bytes"):
                     await engine.say("y", durability=durability)
-            assert await engine.heard() == ["x" * 2000]
+            assert await engine.heard() == ["x" * 30_000]
             await engine.writing.flush("a")
             assert await engine.say("y", at=1) == [1]
-            assert await engine.accept("z" * 600) == [2]
+            assert await engine.accept("z" * 12_000) == [2]
             with pytest.raises(PersistenceFailed):
-                await engine.accept("z" * 600)
+                await engine.accept("z" * 12_000)
             await engine.writing.flush("a")
-            assert await engine.accept("z" * 600) == [3]
+            assert await engine.accept("z" * 12_000) == [3]
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("sources", [None, tuple(range(20))])
+def test_what_waits_for_the_disk_is_bounded_however_small_its_payloads_are(
+    tmp_path: Path, sources: tuple[int, ...] | None
+) -> None:
+    limits = LiveLimits(NEVER_MS, 1, unwritten_max_bytes=100_000)
+    event = said("", source_event_seqs=sources)
+
+    async def scenario() -> None:
+        async with opened(tmp_path / "log.db", limits) as engine:
+            await engine.begin()
+            await engine.say(*("cited",) * 20)
+            with pytest.raises(PersistenceFailed, match="unwritten_max_bytes"):
+                for _ in range(100):
+                    await engine.writing.append("a", [event], None, ACCEPTED)
+            assert len(await engine.events()) > 60
 
     run(scenario())
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import socket
+import struct
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from typing import Any, Protocol
@@ -161,3 +164,28 @@ SINGLE = {
     "graphql-response": OverHTTP("application/graphql-response+json"),
 }
 STREAMING = {"websocket": OverWebSocket(), "sse": OverSSE()}
+
+
+@asynccontextmanager
+async def raw_stream(
+    stage: Stage, request: dict[str, Any]
+) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """A connection over which a stream of events was asked for, byte by byte."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", stage.port)
+    body = json.dumps(request)
+    writer.write(
+        f"POST /graphql HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
+    )
+    try:
+        yield reader, writer
+    finally:
+        writer.transport.abort()
+
+
+def reset(transport: asyncio.BaseTransport) -> None:
+    """Go away as a crashed machine's peer sees it: no farewell, what was under way is lost."""
+    found = transport.get_extra_info("socket")
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    assert isinstance(transport, asyncio.Transport)
+    transport.abort()

@@ -60,7 +60,8 @@ class Log:
         self.ended = False
         self.failure: Exception | None = None
         self.followers = 0
-        self.given = 0
+        self.given: list[int] = []
+        """How many entries each follower was given, in the order in which they came."""
         self._news = asyncio.Event()
 
     def append(self, *texts: str, shared: bool = True) -> None:
@@ -75,12 +76,14 @@ class Log:
 
     async def follow(self, after: int) -> AsyncGenerator[Entry, None]:
         self.followers += 1
+        place = len(self.given)
+        self.given.append(0)
         try:
             while True:
                 news = self._news
                 if after + 1 < len(self.entries):
                     after += 1
-                    self.given += 1
+                    self.given[place] += 1
                     yield self.entries[after]
                 elif self.ended:
                     if self.failure is not None:
@@ -262,6 +265,16 @@ async def staged(*, grace_s: float = 5.0, **how: Any) -> AsyncIterator[Stage]:
     await until(lambda: open_files() <= files)
     assert world.log.followers == 0
     assert len(frames) == 0
+
+
+@asynccontextmanager
+async def nothing_stays(stage: Stage) -> AsyncIterator[None]:
+    """What clients in the block have made the server begin is over soon after it."""
+    tasks, files = len(asyncio.all_tasks()), open_files()
+    yield
+    await until(lambda: stage.world.log.followers == 0)
+    await until(lambda: len(asyncio.all_tasks()) <= tasks)
+    await until(lambda: open_files() <= files)
 
 
 def open_files() -> int:
