@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+import sessiongraph.references.errors  # noqa: F401 - so that its classes are among them
 from sessiongraph.errors import error_classes
 
 _BEGINNING: Final = """\
