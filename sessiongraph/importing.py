@@ -19,9 +19,10 @@ What a file is to us depends on what the store knows:
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
@@ -29,7 +30,6 @@ from sessiongraph.errors import SessionGraphError
 from sessiongraph.event import Seq
 from sessiongraph.header import EpochMillis, SessionHeader, SourceKind
 from sessiongraph.ports import (
-    UNFINISHED_LINE,
     LogStore,
     RecordedEntry,
     RecordedLog,
@@ -39,6 +39,7 @@ from sessiongraph.ports import (
     RecordingState,
     StagedLog,
     StoredSession,
+    is_about_the_tail,
 )
 from sessiongraph.recorded_batches import RecordedBatches, compare
 from sessiongraph.surface import SurfaceNode
@@ -158,23 +159,25 @@ class _FileImport:
         """
         async with self._store.observe() as view:
             state = await view.recording(str(self._path))
-            known = None
+            known, rewritten = None, True
             if state is not None:
                 known = (await view.find([state.session_id])).get(state.session_id)
         if state is not None and known is not None:
             if _is_unchanged(self._path, state):
                 self._report.unchanged += 1
                 return
-            if state.next_seq == known.last_seq + 1 and self._is_source_of(known):
+            if self._is_source_of(known):
                 try:
-                    await self._resume(known, await _open(reader, self._path, state))
+                    log = await _open(reader, self._path, state)
+                    if state.next_seq == known.last_seq + 1:
+                        await self._resume(known, log)
+                        return
+                    rewritten = False
                 except RecordingRewritten:
                     pass
-                else:
-                    return
-        await self._take_whole(reader)
+        await self._take_whole(reader, rewritten=rewritten)
 
-    async def _take_whole(self, reader: RecordingReader) -> None:
+    async def _take_whole(self, reader: RecordingReader, *, rewritten: bool) -> None:
         log = await _open(reader, self._path, None)
         session_id = log.header.session_id
         async with self._store.observe() as view:
@@ -186,7 +189,9 @@ class _FileImport:
                     self._path, None, "its session was deleted here: --restore-deleted takes it"
                 )
             await self._import(log)
-        elif self._takes_the_place_of(log.header, stored):
+        elif _is_detached(stored.header):
+            self._report.unchanged += 1
+        elif self._takes_the_place_of(log.header, stored, rewritten=rewritten):
             await self._import(log)
         elif self._is_beside(stored) and log.header.version < stored.header.version:
             self._report.unchanged += 1
@@ -195,8 +200,8 @@ class _FileImport:
 
     async def _import(self, log: RecordedLog) -> None:
         staged = None if self._options.dry_run else await self._store.stage(log.header)
-        async with _abandoned_on_failure(staged):
-            batches = self._batches(log.entries(), (), 0, staged)
+        async with _abandoned_on_failure(staged), _closed_after(log.entries()) as entries:
+            batches = self._batches(entries, (), 0, staged, None)
             await self._write(staged, batches, log)
             if staged is not None:
                 source = replace(log.header.source, imported_at=self._now())
@@ -204,11 +209,17 @@ class _FileImport:
         self._report.imported += 1
 
     async def _resume(self, stored: StoredSession, log: RecordedLog) -> None:
-        await self._grow(stored, log, log.entries())
+        async with _closed_after(log.entries()) as entries:
+            await self._grow(stored, log, entries)
 
     async def _compare(self, log: RecordedLog, stored: StoredSession) -> None:
         """Meet a log under an id that was read from elsewhere: the same log, or a conflict."""
-        entries = log.entries()
+        async with _closed_after(log.entries()) as entries:
+            await self._compare_entries(log, stored, entries)
+
+    async def _compare_entries(
+        self, log: RecordedLog, stored: StoredSession, entries: Iterator[RecordedEntry]
+    ) -> None:
         difference: str | None
         if stored.header.source.kind is SourceKind.API:
             difference = "it was made through the API"
@@ -221,7 +232,6 @@ class _FileImport:
             if difference is None and comparison.surplus:
                 await self._grow(stored, log, chain(comparison.surplus, entries))
                 return
-        await asyncio.to_thread(_close, entries)
         if difference is not None:
             place = stored.header.source.path or "elsewhere"
             raise RecordingRefused(
@@ -239,15 +249,17 @@ class _FileImport:
             nodes = await view.surface_nodes(stored)
         staged = None if self._options.dry_run else await self._store.stage_growth(stored)
         async with _abandoned_on_failure(staged):
-            batches = self._batches(entries, nodes, stored.last_seq + 1, staged)
+            batches = self._batches(entries, nodes, stored.last_seq + 1, staged, stored)
             await self._write(staged, batches, log)
-            if batches.next_seq == stored.last_seq + 1:
+            header = _grown_header(stored.header, log)
+            told_anew = set(header.source.notes) != set(stored.header.source.notes)
+            if batches.next_seq == stored.last_seq + 1 and not told_anew:
                 if staged is not None:
                     await staged.abandon()
                 await self._remember(log)
                 return
             if staged is not None:
-                await staged.publish(_grown_header(stored.header, log), log.state)
+                await staged.publish(header, log.state)
         self._report.resumed += 1
 
     def _batches(
@@ -256,15 +268,20 @@ class _FileImport:
         nodes: Iterable[SurfaceNode],
         next_seq: Seq,
         staged: StagedLog | None,
+        stored: StoredSession | None,
     ) -> RecordedBatches:
+        payload_of: Callable[[Seq], Awaitable[bytes]] | None = None
+        if staged is not None:
+            payload_of = staged.payload
+        elif stored is not None:
+            payload_of = partial(self._stored_payload, stored)
         return RecordedBatches(
-            self._path,
-            entries,
-            nodes,
-            next_seq,
-            None if staged is None else staged.payload,
-            keep_results=staged is None,
+            self._path, entries, nodes, next_seq, payload_of, keep_results=staged is None
         )
+
+    async def _stored_payload(self, stored: StoredSession, seq: Seq) -> bytes:
+        async with self._store.observe() as view:
+            return (await view.payloads(stored, [seq]))[seq]
 
     async def _write(
         self, staged: StagedLog | None, batches: RecordedBatches, log: RecordedLog
@@ -273,7 +290,7 @@ class _FileImport:
         events, octets, begun = self._report.events, self._report.bytes, batches.next_seq
         reading = asyncio.ensure_future(batches.read())
         try:
-            while batch := await reading:
+            while batch := await asyncio.shield(reading):
                 reading = asyncio.ensure_future(batches.read())
                 if staged is not None:
                     await staged.append(batch)
@@ -299,12 +316,14 @@ class _FileImport:
         source = stored.header.source.path
         return source is not None and Path(source).parent == self._path.parent
 
-    def _takes_the_place_of(self, header: SessionHeader, stored: StoredSession) -> bool:
+    def _takes_the_place_of(
+        self, header: SessionHeader, stored: StoredSession, *, rewritten: bool
+    ) -> bool:
         """Whether the file is the stored session's own, rewritten or in a higher generation."""
         if header.created_at != stored.header.created_at:
             return False
         if self._is_source_of(stored):
-            return True
+            return rewritten
         return self._is_beside(stored) and header.version > stored.header.version
 
 
@@ -317,6 +336,15 @@ async def _abandoned_on_failure(staged: StagedLog | None) -> AsyncIterator[None]
         if staged is not None:
             await asyncio.shield(staged.abandon())
         raise
+
+
+@asynccontextmanager
+async def _closed_after(entries: Iterator[RecordedEntry]) -> AsyncIterator[Iterator[RecordedEntry]]:
+    """Release the file, whether it was read to its end or not."""
+    try:
+        yield entries
+    finally:
+        await asyncio.to_thread(_close, entries)
 
 
 async def _open(reader: RecordingReader, path: Path, resume: RecordingState | None) -> RecordedLog:
@@ -346,7 +374,12 @@ def _close(entries: Iterator[RecordedEntry]) -> None:
         entries.close()
 
 
+def _is_detached(header: SessionHeader) -> bool:
+    """Whether the session was read from a file once and stands by itself since."""
+    return header.source.kind is not SourceKind.API and header.source.path is None
+
+
 def _grown_header(header: SessionHeader, log: RecordedLog) -> SessionHeader:
-    earlier = (note for note in header.source.notes if note != UNFINISHED_LINE)
+    earlier = (note for note in header.source.notes if not is_about_the_tail(note))
     notes = dict.fromkeys((*earlier, *log.header.source.notes))
     return replace(header, source=replace(header.source, notes=tuple(notes)))

@@ -359,6 +359,14 @@ class RecordedEntry:
 UNFINISHED_LINE: Final = "The last line was not finished when the file was read."
 """The note of a torn tail; it goes when the file has grown."""
 
+BROKEN_TAIL: Final = "is broken and the log ends before it"
+"""What the note of a tail says that was cut; it goes like the other."""
+
+
+def is_about_the_tail(note: str) -> bool:
+    """Whether a note speaks of the end that a file had when it was read."""
+    return note == UNFINISHED_LINE or BROKEN_TAIL in note
+
 
 class RecordedLog(Protocol):
     """One session as its file tells it, read once from front to back, in constant memory."""

@@ -16,6 +16,7 @@ from typing import Any, Final, TypeVar
 from sessiongraph.corpus import Corpus, CorpusView, LogicalSession
 from sessiongraph.cursor import CursorCodec
 from sessiongraph.errors import (
+    CorruptSession,
     EventNotFound,
     InvalidCursor,
     InvalidWindow,
@@ -427,7 +428,12 @@ class Observation:
 def _documents(page: Sequence[PlacedEvent], selection: EventSelection) -> list[EventDocument]:
     found = []
     for placed in page:
-        text = semantic_text(placed.event)
+        try:
+            text = semantic_text(placed.event)
+        except ValueError as error:
+            raise CorruptSession(
+                f"event {placed.seq} of {placed.session_id!r} has a payload that cannot be read"
+            ) from error
         if text and selection.admits_text(text):
             found.append(EventDocument(placed, text))
     return found

@@ -36,6 +36,7 @@ from sessiongraph import lossless
 from sessiongraph.event import Entry
 from sessiongraph.header import SessionHeader, SessionSource, SourceKind
 from sessiongraph.ports import (
+    BROKEN_TAIL,
     UNFINISHED_LINE,
     RecordedEntry,
     RecordedLog,
@@ -236,7 +237,7 @@ class DshLog(RecordedLog):
         if any(text is not None and ends_turn(text) for text in chain((line,), later)):
             reason = f"{broken}, and a turn ends after it"
             raise RecordingRefused(self._path, number, reason) from broken
-        self._notes.say(f"Line {number} is broken and the log ends before it: {broken}.")
+        self._notes.say(f"Line {number} {BROKEN_TAIL}: {broken}.")
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 import zstandard
@@ -39,6 +39,11 @@ _LEVEL: Final = 3
 _STREAM_TYPES: Final = frozenset({"assistant/message", "assistant/attempt"})
 _PLACEHOLDER: Final = msgspec.Raw(b"null")
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_sources = msgspec.json.Decoder(list[int | tuple[int, int]])
+_Run = tuple[
+    DeltaKind, int, int, int, list[int], Annotated[list[str], msgspec.Meta(min_length=1)],
+    str | None, str | None,
+]  # fmt: skip
 
 
 class _Compressors(threading.local):
@@ -130,11 +135,19 @@ def encode_sources(sources: Sequence[Seq] | None) -> bytes | None:
 
 
 def decode_sources(stored: bytes | None) -> tuple[Seq, ...] | None:
-    """The cited seqs in the order in which they were recorded."""
+    """The cited seqs in the order in which they were recorded.
+
+    Raises:
+        CorruptSession: the stored bytes are not citations.
+    """
     if stored is None:
         return None
+    try:
+        parts = _sources.decode(stored)
+    except msgspec.DecodeError as error:
+        raise CorruptSession(f"stored citations do not decode: {error}") from error
     seqs: list[Seq] = []
-    for part in msgspec.json.decode(stored):
+    for part in parts:
         if isinstance(part, int):
             seqs.append(part)
         else:
@@ -177,8 +190,12 @@ def decode_run(seq: Seq, time: int, payload: bytes) -> DeltaRun:
         CorruptSession: the stored bytes are not a run.
     """
     try:
-        kind, turn, step, index, gaps, texts, call_id, name = lossless.decode(payload)
-        return DeltaRun(DeltaKind(kind), seq, time, turn, step, index, gaps, texts, call_id, name)
+        kind, turn, step, index, gaps, texts, call_id, name = msgspec.convert(
+            lossless.decode(payload), _Run
+        )
+        if len(gaps) != len(texts) - 1:
+            raise ValueError("its members and gaps do not match")
+        return DeltaRun(kind, seq, time, turn, step, index, gaps, texts, call_id, name)
     except ValueError as error:
         raise CorruptSession(f"event {seq}: a stored run does not decode: {error}") from error
 
@@ -210,9 +227,14 @@ def event_of(row: EventRow, type_name: str, stream: bytes | None = None) -> Sess
     flags = row[3]
     payload = unpack(row[10], bool(flags & PAYLOAD_PACKED))
     if stream is not None:
-        payload = join_stream(payload, unpack(stream, bool(flags & STREAM_PACKED)))
+        try:
+            payload = join_stream(payload, unpack(stream, bool(flags & STREAM_PACKED)))
+        except msgspec.DecodeError as error:
+            raise CorruptSession(f"a stored payload does not decode: {error}") from error
     op: SurfaceOp | None = None
     if row[7] is not None:
+        if row[8] is None:
+            raise CorruptSession("a stored replacement has no end")
         op = SurfaceOp(row[7], row[8])
     elif flags & APPENDS:
         op = APPEND

@@ -15,10 +15,34 @@ COLUMNS: Final = (
     "agent_preset, source_kind, source_path, imported_at, notes, extra, last_seq, title, "
     "prompted_at"
 )
+_NAMES: Final = COLUMNS.split(", ")
+
+
+UNREADABLE: Final = "Parts of the stored header cannot be read."
+"""The note of a session whose row is damaged; the rest of it is shown."""
 
 
 def session_of(row: tuple[Any, ...]) -> StoredSession:
-    """The session of a row of ``COLUMNS``."""
+    """The session of a row of ``COLUMNS``; a damaged one as far as it can be read.
+
+    A list must not fail because of one row in it.
+    """
+    try:
+        return _whole_session(row)
+    except (ValueError, TypeError):
+        readable = dict(zip(_NAMES, row, strict=True))
+        for name in ("id", "cwd", "parent", "origin", "agent_preset", "source_path", "title"):
+            if readable[name] is not None:
+                text = bytes(readable[name]).decode("utf-8", "replace")
+                readable[name] = to_octets(text)
+        if readable["source_kind"] not in {kind.value for kind in SourceKind}:
+            readable["source_kind"] = SourceKind.OTHER.value
+        readable["notes"] = json_octets([UNREADABLE])
+        readable["extra"] = json_octets({})
+        return _whole_session(tuple(readable.values()))
+
+
+def _whole_session(row: tuple[Any, ...]) -> StoredSession:
     (
         log, epoch, session_id, version, created_at, cwd, parent, seed_length, origin, depth,
         preset, kind, path, imported_at, notes, extra, last_seq, title, prompted_at,
@@ -27,7 +51,7 @@ def session_of(row: tuple[Any, ...]) -> StoredSession:
         SourceKind(kind),
         _text(path),
         imported_at,
-        tuple(lossless.decode(notes)) if notes != b"[]" else (),
+        tuple(_decoded(notes, list)) if notes != b"[]" else (),
     )
     header = SessionHeader(
         version,
@@ -40,9 +64,16 @@ def session_of(row: tuple[Any, ...]) -> StoredSession:
         depth,
         _text(preset),
         source,
-        lossless.decode(extra) if extra != b"{}" else {},
+        _decoded(extra, dict) if extra != b"{}" else {},
     )
-    return StoredSession(log, epoch, header, last_seq, _text(title), prompted_at)
+    return StoredSession(log, epoch, header, last_seq, _shown(title), prompted_at)
+
+
+def _decoded(octets: bytes, shape: type) -> Any:
+    value = lossless.decode(octets)
+    if not isinstance(value, shape):
+        raise ValueError("a stored header has a value of another type")
+    return value
 
 
 def insert_log(
@@ -83,6 +114,14 @@ def header_values(header: SessionHeader) -> dict[str, Any]:
 
 def _text(octets: bytes | None) -> str | None:
     return None if octets is None else from_octets(octets)
+
+
+def _shown(octets: bytes | None) -> str | None:
+    """A derived text: one that does not decode is found by a check, and in nobody's way."""
+    try:
+        return _text(octets)
+    except UnicodeDecodeError:
+        return bytes(octets or b"").decode("utf-8", "replace")
 
 
 def _octets(text: str | None) -> bytes | None:

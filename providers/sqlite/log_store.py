@@ -298,6 +298,8 @@ class SqliteLogStore:
         for session_id in repairable:
             if session_id not in damaged:
                 await self._write().run(partial(self._rebuild, session_id))
+        if any(fault.what == "index" for fault in faults):
+            await self._write().run(lambda connection: connection.execute("REINDEX"))
         await self._write().run(recount)
 
     def _rebuild(self, session_id: str, connection: sqlite3.Connection) -> None:

@@ -67,8 +67,8 @@ def rebuild_log(connection: sqlite3.Connection, types: TypeNames, log: int, last
 def recount(connection: sqlite3.Connection) -> None:
     """Write the totals anew."""
     connection.execute(
-        "UPDATE totals SET (sessions, events) = "
-        "(SELECT count(*), coalesce(sum(last_seq + 1), 0) FROM logs WHERE state = ?)",
+        "INSERT OR REPLACE INTO totals "
+        "SELECT 1, count(*), coalesce(sum(last_seq + 1), 0) FROM logs WHERE state = ?",
         (VISIBLE,),
     )
 

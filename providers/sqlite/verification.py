@@ -9,6 +9,7 @@ surface.
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -23,16 +24,19 @@ from providers.sqlite.codec import (
     ascending_runs,
     event_of,
     run_of,
+    to_octets,
 )
 from providers.sqlite.migrations import NODE_SHIFT, SEQ_SHIFT, VISIBLE
 from providers.sqlite.types import TypeNames
 from sessiongraph.errors import SessionGraphError
 from sessiongraph.event import Entry, Seq, SessionEvent
+from sessiongraph.filters import fold_title
 from sessiongraph.ports import PlacedEntry, StoredSession
 from sessiongraph.surface import Surface, SurfaceRuleBroken, Transition
 
 _LOW_32: Final = 0xFFFFFFFF
 _NODES_AT_MOST: Final = 500
+_OF_AN_INDEX: Final = re.compile("missing from index|wrong # of entries in index")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +64,25 @@ def verify(
     connection: sqlite3.Connection, types: TypeNames, on_progress: Progress | None = None
 ) -> Iterator[Fault]:
     """Every fault of the store, found in one read transaction."""
-    for (answer,) in connection.execute("PRAGMA quick_check"):
+    try:
+        answers = [answer for (answer,) in connection.execute("PRAGMA integrity_check")]
+    except sqlite3.DatabaseError as error:
+        answers = [str(error)]
+    for answer in answers:
         if answer != "ok":
-            yield Fault(None, "file", answer)
+            # An index can be made again from its table; anything else cannot.
+            what = "index" if _OF_AN_INDEX.search(answer) else "file"
+            yield Fault(None, what, answer)
+    if any(answer != "ok" and not _OF_AN_INDEX.search(answer) for answer in answers):
+        return
     sessions = events = 0
     rows = connection.execute(
         f"SELECT {headers.COLUMNS} FROM logs WHERE state = ? ORDER BY log", (VISIBLE,)
     )
     for row in rows:
         session = headers.session_of(row)
+        if headers.UNREADABLE in session.header.source.notes:
+            yield Fault(session.header.session_id, "log", "its header does not decode")
         yield from _LogVerification(connection, types, session).faults()
         sessions += 1
         events += session.last_seq + 1
@@ -92,6 +106,7 @@ class _LogVerification:
         self._surface = Surface(self._data_of)
         self._next_seq: Seq = 0
         self._removed = 0
+        self._shadowed = 0
         self._citers = 0
         self._citations = 0
         self._title: tuple[Seq, str] | None = None
@@ -121,12 +136,15 @@ class _LogVerification:
 
     def _entry(self, row: EventRow) -> Entry:
         if row[4] is not None:
-            return run_of(row)
-        stream = None
-        if row[3] & STREAM_APART:
-            (stream,) = self._connection.execute(
-                "SELECT stream FROM events WHERE id = ?", (row[0],)
-            ).fetchone()
+            run = run_of(row)
+            if len(run.texts) != row[4]:
+                raise ValueError(f"it has {len(run.texts)} members, not {row[4]}")
+            return run
+        (stream,) = self._connection.execute(
+            "SELECT stream FROM events WHERE id = ?", (row[0],)
+        ).fetchone()
+        if (stream is not None) is not bool(row[3] & STREAM_APART):
+            raise ValueError("its stream is not where the row says")
         event = event_of(row, self._types.name_in(self._connection, row[1]), stream)
         if not isinstance(event.data, dict):
             raise ValueError("its payload is not an object")
@@ -137,6 +155,7 @@ class _LogVerification:
         batch = prepare(self._session.log, [PlacedEntry(entry, transition)], self._types.numbers())
         lane, place = batch.rows[0][1], batch.rows[0][5]
         shadowed = row[6] is not None
+        self._shadowed += shadowed
         if row[1] != lane + shadowed or row[5] != place or (shadowed and place is None):
             yield self._fault("placement", f"event {entry.seq} is not where the fold puts it")
         for seq in transition.removed:
@@ -192,13 +211,18 @@ class _LogVerification:
     def _count_faults(self) -> Iterator[Fault]:
         """Rows that nothing accounts for, and what lists show."""
         log = self._session.log
+        if self._shadowed != self._removed:
+            yield self._fault(
+                "placement", f"{self._shadowed} nodes are shadowed, {self._removed} were replaced"
+            )
+        staged, beyond = self._connection.execute(
+            "SELECT staged_by, EXISTS (SELECT 1 FROM events WHERE id > ? AND id <= ?) "
+            "FROM logs WHERE log = ?",
+            (self._base + self._session.last_seq, self._base | _LOW_32, log),
+        ).fetchone()
+        if staged is None and beyond:
+            yield self._fault("log", f"there are events behind its end at {self._session.last_seq}")
         counts: tuple[tuple[str, str, int, tuple[Any, ...]], ...] = (
-            (
-                "placement",
-                "SELECT count(*) FROM events WHERE replaced_by BETWEEN ? AND ?",
-                self._removed,
-                (self._base, self._base + self._session.last_seq),
-            ),
             (
                 "links",
                 "SELECT count(*) FROM citers WHERE node BETWEEN ? AND ? AND citer <= ?",
@@ -216,11 +240,19 @@ class _LogVerification:
             (found,) = self._connection.execute(sql, values).fetchone()
             if found != expected:
                 yield self._fault(what, f"{found} rows are kept, {expected} are accounted for")
-        title = None if self._title is None else self._title[1]
-        if self._session.title != title:
-            yield self._fault("title", f"{self._session.title!r} is shown, the latest is {title!r}")
-        prompted_at = None if self._prompt is None else self._prompt[1]
-        if self._session.prompted_at != prompted_at:
+        kept = self._connection.execute(
+            "SELECT title, title_folded, title_seq, prompted_at, prompted_seq FROM logs "
+            "WHERE log = ?",
+            (log,),
+        ).fetchone()
+        title: tuple[Any, ...] = (None, None, -1)
+        if self._title is not None:
+            seq, text = self._title
+            title = (to_octets(text), to_octets(fold_title(text)), seq)
+        if kept[:3] != title:
+            yield self._fault("title", f"{self._session.title!r} is shown, not the latest title")
+        prompt = (None, -1) if self._prompt is None else (self._prompt[1], self._prompt[0])
+        if kept[3:] != prompt:
             yield self._fault("prompt", "the time of the latest prompt is not the one shown")
 
     def _data_of(self, seq: Seq) -> dict[str, Any]:

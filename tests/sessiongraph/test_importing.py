@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -47,13 +45,6 @@ NAMES = ["session.jsonl", "session.jsonl.zstd"]
 @pytest.fixture(scope="module", params=PROVIDERS)
 def stores(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Stores:
     return Stores(request.param, tmp_path_factory.mktemp("stores"))
-
-
-@pytest.fixture(autouse=True)
-def refused_files_are_closed() -> Iterator[None]:
-    """A file that was refused stays open until it is collected: test_importing_interrupted.py."""
-    yield
-    gc.collect()
 
 
 async def seqs_of(store: LogStore, session_id: str = "s") -> list[int]:

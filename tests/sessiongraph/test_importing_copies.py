@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,13 +35,6 @@ NAMES = ["session.jsonl", "session.jsonl.zstd"]
 @pytest.fixture(scope="module", params=PROVIDERS)
 def stores(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Stores:
     return Stores(request.param, tmp_path_factory.mktemp("stores"))
-
-
-@pytest.fixture(autouse=True)
-def refused_files_are_closed() -> Iterator[None]:
-    """A file that was refused stays open until it is collected: test_importing_interrupted.py."""
-    yield
-    gc.collect()
 
 
 def in_folder(folder: Path, name: str, rows: list[Any]) -> Path:
@@ -273,7 +264,6 @@ def test_a_shorter_copy_changes_nothing(stores: Stores, tmp_path: Path, length: 
     run(scenario())
 
 
-@pytest.mark.xfail(reason="the file of a session replaces it whenever it cannot be resumed")
 def test_the_first_file_changes_nothing_once_a_longer_copy_has_grown_the_session(
     stores: Stores, tmp_path: Path
 ) -> None:
@@ -294,7 +284,6 @@ def test_the_first_file_changes_nothing_once_a_longer_copy_has_grown_the_session
     run(scenario())
 
 
-@pytest.mark.xfail(reason="the file of a session replaces it whenever it cannot be resumed")
 def test_the_first_file_grows_the_session_when_it_has_overtaken_the_longer_copy(
     stores: Stores, tmp_path: Path
 ) -> None:
@@ -426,7 +415,6 @@ def test_a_copy_of_many_events_is_compared_to_its_end(stores: Stores, tmp_path: 
 # Sessions that no longer belong to their file
 
 
-@pytest.mark.xfail(reason="a detached session is compared with its file like a copy, and grows")
 def test_a_detached_session_is_not_grown_by_its_file(stores: Stores, tmp_path: Path) -> None:
     path = write_file(tmp_path / "log.jsonl", [header_row(), *LOG[:3]])
 

@@ -9,13 +9,12 @@ every session must be as before or as after, and a second run must end where an 
 from __future__ import annotations
 
 import asyncio
-import gc
 import random
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,13 +29,6 @@ from tests.providers.sqlite.raw import Rows, logical, settled, strays
 
 ROOT = Path(__file__).parents[2]
 TIMEOUT_S = 60
-
-
-@pytest.fixture(autouse=True)
-def refused_files_are_closed() -> Iterator[None]:
-    """A file that was refused stays open until it is collected: test_importing_interrupted.py."""
-    yield
-    gc.collect()
 
 
 def before(folder: Path) -> None:
