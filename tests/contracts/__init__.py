@@ -2,4 +2,4 @@
 
 import pytest
 
-pytest.register_assert_rewrite("tests.contracts.log_store")
+pytest.register_assert_rewrite("tests.contracts.log_store", "tests.contracts.checkpoint_store")
