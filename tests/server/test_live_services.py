@@ -127,7 +127,8 @@ def test_a_sick_disk_does_not_hold_up_a_stop_and_the_loss_is_logged(
         asyncio.run(run())
     (lost,) = [entry for entry in logged if entry["log_level"] == "error"]
     assert "accepted events are lost" in lost["event"]
-    assert (lost["sessions"], lost["octets"]) == (1, len(EVENT.payload))
+    assert lost["sessions"] == 1
+    assert lost["octets"] >= len(EVENT.payload)
 
 
 def test_a_task_that_fails_is_begun_again_and_the_fault_is_logged(
