@@ -10,10 +10,8 @@ import pytest
 from tests.transports.clients import (
     closing_of,
     connected,
-    events,
     greeted,
     heard,
-    raw_stream,
     subscribe,
 )
 from tests.transports.stage import run, staged, until
@@ -72,50 +70,5 @@ def test_a_quiet_socket_is_told_too(greet: bool) -> None:
             async with staged() as stage:
                 client = await clients.enter_async_context((greeted if greet else connected)(stage))
             assert await closing_of(client) == GOING_AWAY
-
-    run(scenario())
-
-
-def test_a_stream_of_events_is_completed() -> None:
-    async def scenario() -> None:
-        async with AsyncExitStack() as clients:
-            async with staged() as stage:
-                received = await clients.enter_async_context(events(stage, {"query": ENTRIES}))
-                await until(lambda: stage.world.log.followers == 1)
-            assert [each async for each in received] == [("complete", "")]
-
-    run(scenario())
-
-
-def test_a_query_over_a_stream_of_events_is_answered_first() -> None:
-    async def scenario() -> None:
-        async with AsyncExitStack() as clients:
-            async with staged() as stage:
-                request = {"query": "{ waiting }"}
-                received = await clients.enter_async_context(events(stage, request))
-                await until(lambda: stage.world.waiters.begun)
-                asyncio.get_running_loop().call_later(0.2, stage.world.waiters.let_go.set)
-            assert [each async for each in received] == [
-                ("next", '{"data":{"waiting":"let go"}}'),
-                ("complete", ""),
-            ]
-
-    run(scenario())
-
-
-def test_clients_that_read_nothing_are_cut_off_when_the_time_is_up() -> None:
-    async def scenario() -> None:
-        query = "subscription { entries { text } }"
-        async with AsyncExitStack() as clients:
-            async with staged(grace_s=1.0) as stage:
-                stage.world.log.append(*["x" * 60_000] * 400)
-                client = await clients.enter_async_context(greeted(stage))
-                client.transport.pause_reading()
-                await subscribe(client, "1", query)
-                _, writer = await clients.enter_async_context(raw_stream(stage, {"query": query}))
-                writer.transport.pause_reading()
-                await until(lambda: len(stage.world.log.given) == 2)
-                await until(lambda: min(stage.world.log.given) > 1)
-            client.transport.abort()
 
     run(scenario())
