@@ -49,8 +49,8 @@ QUICK: Final = Scale(
     events_each=2,
     lineage=10_000,
     nodes=10_000,
-    import_bytes=6_000_000,
-    long_import_bytes=100_000_000,
+    import_bytes=4_000_000,
+    long_import_bytes=80_000_000,
     appended=5_000,
     load_s=0.4,
 )
