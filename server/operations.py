@@ -59,7 +59,7 @@ class Operations:
         self.schema = schema
         self.services = services
         self.documents = documents
-        self.frames = frames or SharedFrames()
+        self.frames = SharedFrames() if frames is None else frames
 
     def prepare(self, request: GraphQLRequest, scope: Hashable = None) -> Operation:
         """What a request asks for, ready to be run.

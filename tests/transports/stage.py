@@ -222,6 +222,7 @@ class Stage:
     world: World
     frames: SharedFrames
     app: Starlette
+    stopped: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def ws_url(self) -> str:
@@ -260,7 +261,9 @@ async def staged(*, grace_s: float = 5.0, **how: Any) -> AsyncIterator[Stage]:
         async with listening(
             app, bound, Settings(shutdown_grace_s=grace_s, max_request_bytes=64_000)
         ):
-            yield Stage(url, port, world, frames, app)
+            stage = Stage(url, port, world, frames, app)
+            yield stage
+    stage.stopped.set()
     await until(lambda: set(asyncio.all_tasks()) <= tasks)
     await until(lambda: open_files() <= files)
     assert world.log.followers == 0
