@@ -16,6 +16,8 @@ from typing import Final
 
 from benchmarks import (
     appending,
+    following,
+    http_appends,
     importing,
     lineage,
     listing,
@@ -39,6 +41,8 @@ AREAS: Final[dict[str, tuple[ModuleType, str]]] = {
         (reference, "The reference's shapes"),
         (importing, "Importing"),
         (appending, "Appending"),
+        (http_appends, "Appending over HTTP"),
+        (following, "Following"),
         (listing, "List answers over HTTP"),
     )
 }

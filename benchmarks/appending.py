@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.conversations import BEGINNING_MS, Conversation
-from benchmarks.figures import Figure, Sample
+from benchmarks.figures import Figure, Limit, Sample
 from benchmarks.scale import Scale
 from benchmarks.stores import batches, create_session, header_of, opened, placed, prompt
 from providers.sqlite.log_store import SqliteLogStore
@@ -44,14 +44,14 @@ async def _measure(scale: Scale, folder: Path) -> list[Figure]:
     groups: dict[int, list[float]] = {1: [], WRITERS: []}
     async with opened(path) as store:
         await _append(store, "warm-up", log[: BATCH * 5], BATCH)
-        schema, rows = _written(path)
+        schema, rows = written_rows(path)
         for turn in range(scale.long_rounds):
             for size, entries in ((BATCH, log), (1, log[:_SINGLES_PER_RUN])):
                 ours[size].append(await _append(store, f"{size}-{turn}", entries, size))
                 if size == BATCH and turn == 0:
-                    schema, rows = _written(path)
+                    schema, rows = written_rows(path)
                 plain = folder / f"plain-{size}-{turn}.db"
-                peer[size].append(_insert(plain, schema, rows[: len(entries)], size))
+                peer[size].append(insert_plainly(plain, schema, rows[: len(entries)], size))
             for writers in groups:
                 groups[writers].append(await _concurrently(store, writers, turn))
     bare = "bare executemany, a commit for each"
@@ -62,6 +62,7 @@ async def _measure(scale: Scale, folder: Path) -> list[Figure]:
             Sample.of(ours[BATCH], _UNIT),
             f"{bare} 100",
             Sample.of(peer[BATCH], _UNIT),
+            ratio_limit=Limit(0.35, "×", least=True),
         ),
         Figure(
             AREA,
@@ -76,6 +77,7 @@ async def _measure(scale: Scale, folder: Path) -> list[Figure]:
             Sample.of(groups[WRITERS], _UNIT),
             "one writer",
             Sample.of(groups[1], _UNIT),
+            ratio_limit=Limit(10, "×", least=True),
             note="group commit: those who wait together share one wait for the disk",
         ),
     ]
@@ -116,7 +118,7 @@ async def _write_singles(store: SqliteLogStore, session_id: str, epoch: int, cou
         await store.append(session_id, epoch, [PlacedEntry(event, surface.advance(event))])
 
 
-def _written(path: Path) -> tuple[list[str], list[tuple[Any, ...]]]:
+def written_rows(path: Path) -> tuple[list[str], list[tuple[Any, ...]]]:
     """The statements that made the table of events, and the rows of the newest session."""
     with closing(sqlite3.connect(path)) as connection:
         schema = connection.execute(
@@ -129,7 +131,7 @@ def _written(path: Path) -> tuple[list[str], list[tuple[Any, ...]]]:
     return [statement for (statement,) in schema], rows
 
 
-def _insert(path: Path, schema: list[str], rows: list[tuple[Any, ...]], size: int) -> float:
+def insert_plainly(path: Path, schema: list[str], rows: list[tuple[Any, ...]], size: int) -> float:
     """Events a second of nothing but inserts and commits."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")

@@ -43,6 +43,7 @@ AREA: Final = "following"
 
 FOLLOWERS: Final = 1_000
 EVENTS: Final = 40
+WRITERS: Final = 4
 _UNIT: Final = "deliveries/s"
 _LIMIT: Final = Limit(0.6, "×", least=True)
 _SESSION: Final = "followed"
@@ -61,7 +62,7 @@ _TEXT: Final = "What a follower is told of an event is about as long as what an 
 
 
 def measure(scale: Scale, folder: Path) -> list[Figure]:
-    """Events that come one by one, and all at once."""
+    """Events that come one by one, of one writer and of several, and all at once."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = 4 * FOLLOWERS
     if soft < needed:
@@ -76,14 +77,18 @@ async def _measure(scale: Scale, folder: Path) -> list[Figure]:
         await answer_of(Target.of_query(url, _CREATE, id=_SESSION))
         ours, peer = Ours(url), Peer(peer_url)
         async with _following(url, 1) as first:
-            await ours.deliver(first, 1, EVENTS)
+            await ours.deliver(first, 1, EVENTS, 1)
         async with (
             _following(url, FOLLOWERS) as followers,
             _connected(peer_url, FOLLOWERS) as listeners,
         ):
             return [
-                await _compare(scale, ours, followers, peer, listeners, name, at_once)
-                for name, at_once in (("one by one", 1), (f"{EVENTS} at once", EVENTS))
+                await _compare(scale, ours, followers, peer, listeners, name, at_once, writers)
+                for name, at_once, writers in (
+                    ("one by one", 1, 1),
+                    (f"one by one of {WRITERS} writers", 1, WRITERS),
+                    (f"{EVENTS} at once", EVENTS, 1),
+                )
             ]
 
 
@@ -95,10 +100,11 @@ async def _compare(
     listeners: Sequence[Follower],
     name: str,
     at_once: int,
+    writers: int,
 ) -> Figure:
     rates: dict[str, list[float]] = {"ours": [], "peer": []}
     for turn in range(-1, scale.long_rounds):
-        mine, messages = await ours.deliver(followers, EVENTS, at_once)
+        mine, messages = await ours.deliver(followers, EVENTS, at_once, writers)
         theirs = await peer.deliver(listeners, messages)
         if turn >= 0:
             rates["ours"].append(len(followers) * EVENTS / mine)
@@ -113,6 +119,11 @@ async def _compare(
     )
 
 
+async def _post_all(connection: Connection, targets: Sequence[Target]) -> None:
+    for target in targets:
+        await connection.post(target)
+
+
 class Ours:
     """Our server, and the log that is followed."""
 
@@ -121,9 +132,12 @@ class Ours:
         self._appended = 0
 
     async def deliver(
-        self, followers: Sequence[Follower], count: int, at_once: int
+        self, followers: Sequence[Follower], count: int, at_once: int, writers: int
     ) -> tuple[float, list[bytes]]:
-        """Append events: the seconds until all have come to every follower, and the messages."""
+        """Append events: the seconds until all have come to every follower, and the messages.
+
+        Each writer waits for the answer to its append before it sends the next one.
+        """
         first = self._appended
         self._appended += count
         seqs = range(first, first + count)
@@ -137,11 +151,16 @@ class Ours:
             for start in range(0, count, at_once)
         ]
         arrived = [follower.await_messages(count) for follower in followers]
-        async with Connection.to(self._url) as connection:
+        async with AsyncExitStack() as connections:
+            opened = [
+                await connections.enter_async_context(Connection.to(self._url))
+                for _ in range(writers)
+            ]
             begun = time.perf_counter()
-            for target in targets:
-                await connection.post(target)
-            await asyncio.gather(*arrived)
+            await asyncio.gather(
+                *(_post_all(each, targets[place::writers]) for place, each in enumerate(opened)),
+                *arrived,
+            )
             taken = time.perf_counter() - begun
         messages = [follower.taken() for follower in followers]
         if any(other != messages[0] for other in messages):

@@ -20,6 +20,7 @@ from collections.abc import Awaitable, Callable, Hashable, Iterator
 from contextlib import contextmanager
 from typing import Final, Protocol, runtime_checkable
 
+from server.broadcasting import Broadcasts
 from sessiongraph.corpus_changes import CorpusChange
 from sessiongraph.event import PlacedEvent
 
@@ -91,6 +92,7 @@ class FrameGroup:
 
     def __init__(self, frames: SharedFrames) -> None:
         self.members = 0
+        self.broadcasts = Broadcasts()
         self._frames = frames
         self._by_source: dict[int, _Shared] = {}
         self._by_key: dict[Hashable, _Shared] = {}

@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Iterable, Sequence
 from contextlib import aclosing
 from typing import Any, Final
 
 from starlette.types import Message, Receive, Scope, Send
 
+from server.frames import Frame
 from server.graphql_request import GraphQLRequest
 from server.hosts import is_loopback_authority
 from server.open_streams import OpenStreams
@@ -37,7 +38,7 @@ from server.ws_messages import (
     pong,
     read_message,
 )
-from server.ws_protocol import WriteText, write_text_of
+from server.ws_protocol import WriteFrames, text_frame, write_frames_of
 from sessiongraph.errors import BadUserInput
 
 CONNECTION_INIT_S: Final = 10.0
@@ -62,7 +63,7 @@ class GraphQLWebSocket:
             # Closing before accepting makes the server answer the handshake with 403.
             await send({"type": "websocket.close", "code": 1008, "reason": "wrong Origin"})
             return
-        connection = _Connection(self._operations, receive, send, write_text_of(scope))
+        connection = _Connection(self._operations, receive, send, write_frames_of(scope))
         with OpenStreams.of(scope).entered(connection.leave):
             await connection.run(scope["subprotocols"], self._init_timeout_s)
 
@@ -90,6 +91,25 @@ class _Running:
         self.task: asyncio.Task[None] | None = None
 
 
+class _Outlet:
+    """Sends the results of one operation without waiting.
+
+    wrapping: what stands before every result; the same for all clients that chose the same id.
+    """
+
+    __slots__ = ("push", "wrapping")
+
+    def __init__(self, opening: bytes, write: WriteFrames) -> None:
+        self.wrapping = opening
+        self.push = write
+
+    def text(self, frame: Frame) -> bytes:
+        return b"%b%b}" % (self.wrapping, frame)
+
+    def wrap(self, frames: Sequence[Frame], /) -> bytes:
+        return b"".join([text_frame(self.text(frame)) for frame in frames])
+
+
 class _Connection:
     """One client: listens to it, runs its operations, and cleans up behind it.
 
@@ -98,7 +118,7 @@ class _Connection:
     """
 
     def __init__(
-        self, operations: Operations, receive: Receive, send: Send, write: WriteText
+        self, operations: Operations, receive: Receive, send: Send, write: WriteFrames
     ) -> None:
         self._operations = operations
         self._receive = receive
@@ -192,17 +212,17 @@ class _Connection:
 
     async def _run(self, running: _Running, request: GraphQLRequest) -> None:
         """One operation, from its subscription to its last message."""
-        opening = opening_of_next(running.id)
         last = complete(running.id)
-        write = self._write
+        outlet = _Outlet(opening_of_next(running.id), self._write)
         try:
             operation = self._operations.prepare(request)
             running.streams = operation.is_subscription
             if not (running.streams and self._leaving):
-                async with aclosing(operation.frames()) as frames:
+                async with aclosing(operation.frames(outlet)) as frames:
                     async for frame in frames:
-                        text = b"%b%b}" % (opening, frame)
-                        if not write(text) and not await self._say_text(text.decode("utf-8")):
+                        if outlet.push(outlet.wrap((frame,))):
+                            continue
+                        if not await self._say_text(outlet.text(frame).decode("utf-8")):
                             return
         except Exception as cause:  # noqa: BLE001 - the client is told, whatever it was
             last = error(running.id, OperationFailed.of(cause, request.operation_name))

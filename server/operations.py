@@ -19,7 +19,8 @@ import json
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Hashable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, Protocol, runtime_checkable
 
 import strawberry
 from graphql import (
@@ -34,6 +35,7 @@ from strawberry.utils.await_maybe import await_maybe
 
 from resolvers.context import Services
 from schema.response import encode_response
+from server.broadcasting import Broadcastable, Outlet
 from server.documents import Document, Documents
 from server.frames import Frame, SharedFrames
 from server.graphql_request import GraphQLRequest
@@ -44,6 +46,13 @@ _MADE_IN_A_ROW: Final = 16
 
 _SENT_IN_A_ROW: Final = 128
 """Frames that one subscription takes, made by anybody, before others have their turn."""
+
+
+@runtime_checkable
+class Closable(Protocol):
+    """A source that holds something until it is closed."""
+
+    async def aclose(self) -> None: ...
 
 
 class Operations:
@@ -96,10 +105,13 @@ class Operation:
             raise OperationFailed(result.errors)
         return _encoded(result)
 
-    async def frames(self) -> AsyncGenerator[Frame, None]:
+    async def frames(self, outlet: Outlet | None = None) -> AsyncGenerator[Frame, None]:
         """Every response: one of a query or a mutation, of a subscription until its source ends.
 
-        Whoever stops early closes the generator.
+        Whoever stops early closes the generator. A frame must have been sent when the next one is
+        asked for.
+
+        outlet: what can be sent over it at once, by whoever sends the same to many, is not given.
 
         Raises:
             OperationFailed: nothing was executed, or the source cannot be followed any further.
@@ -110,7 +122,9 @@ class Operation:
                 return
             with self._operations.frames.group(self._question()) as group:
                 made = sent = 0
+                make = partial(group.frame, execute=self._frame)
                 async with self._source() as source:
+                    shared = source if isinstance(source, Broadcastable) else None
                     async for event in source:
                         frame = group.at_hand(event)
                         if frame is None:
@@ -118,6 +132,8 @@ class Operation:
                             made += 1
                         yield frame
                         sent += 1
+                        if outlet is not None and shared is not None:
+                            await group.broadcasts.take_part(shared, outlet, make)
                         if made >= _MADE_IN_A_ROW or sent >= _SENT_IN_A_ROW:
                             made = sent = 0
                             await asyncio.sleep(0)
@@ -167,7 +183,7 @@ class Operation:
             try:
                 yield source
             finally:
-                if isinstance(source, AsyncGenerator):
+                if isinstance(source, Closable):
                     await source.aclose()
 
     async def _begun(self, context: ExecutionContext) -> AsyncIterable[Any]:

@@ -2,7 +2,7 @@
 
 Most of what this server sends over WebSockets is one text for a thousand clients. On the usual way
 each of them costs an encoding, a frame and half a dozen calls before a byte is written. Here the
-application is given a function that writes the bytes of a text message, if the client can take them
+application is given a function that writes the bytes of messages, if the client can take them
 at once; if not, it goes the usual way, which waits.
 """
 
@@ -17,10 +17,10 @@ from typing_extensions import override
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.http11 import Request
 
-WriteText = Callable[[bytes], bool]
-"""Sends a text message, given in UTF-8; False when it cannot be sent now, or no more."""
+WriteFrames = Callable[[bytes], bool]
+"""Sends messages that were framed here; False when they cannot be sent now, or no more."""
 
-_EXTENSION: Final = "sessiongraph.write_text"
+_EXTENSION: Final = "sessiongraph.write_frames"
 
 
 class WebSocketProtocol(WebSocketsSansIOProtocol):
@@ -31,20 +31,25 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         super().handle_connect(event)
         scope: dict[str, Any] | None = getattr(self, "scope", None)
         if scope is not None:
-            scope["extensions"][_EXTENSION] = self.write_text
+            scope["extensions"][_EXTENSION] = self.write_frames
 
-    def write_text(self, text: bytes) -> bool:
-        """Send a text message, unless it would have to wait or the connection is closing."""
+    def write_frames(self, frames: bytes) -> bool:
+        """Send framed messages, unless they would have to wait or the connection is closing."""
         if not self.writable.is_set() or self.close_sent or self.transport.is_closing():
             return False
-        self.transport.write(text_header(len(text)) + text)
+        self.transport.write(frames)
         return True
 
 
-def write_text_of(scope: Scope) -> WriteText:
+def write_frames_of(scope: Scope) -> WriteFrames:
     """The short way out of a connection; one that is always closed where the server has none."""
-    write: WriteText = scope.get("extensions", {}).get(_EXTENSION, _never)
+    write: WriteFrames = scope.get("extensions", {}).get(_EXTENSION, _never)
     return write
+
+
+def text_frame(text: bytes) -> bytes:
+    """A text message, given in UTF-8, as it is sent: whole and not masked."""
+    return text_header(len(text)) + text
 
 
 def text_header(size: int) -> bytes:
@@ -56,5 +61,5 @@ def text_header(size: int) -> bytes:
     return struct.pack("!BBQ", 0x81, 127, size)
 
 
-def _never(_text: bytes) -> bool:
+def _never(_frames: bytes) -> bool:
     return False

@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
+from dataclasses import dataclass
 from typing import Final
 
 import structlog
+from typing_extensions import override
 
 from sessiongraph.errors import LogConflict, LogReplaced, SessionGraphError, SessionNotFound
 from sessiongraph.event import PlacedEvent, Seq
@@ -88,32 +90,41 @@ class Following:
         for ring in list(self._rings.values()):
             ring.wake()
 
-    async def events(self, session_id: str, after_seq: Seq) -> AsyncIterator[PlacedEvent]:
+    def events(self, session_id: str, after_seq: Seq) -> EventStream:
         """Every committed event after ``after_seq``, stored ones first, then as they come.
 
         Ends when the session is deleted or the server stops.
 
-        Raises:
+        Raises, from the stream:
             SessionNotFound: there is no such session.
             LogConflict: the log is not that long.
             LogReplaced: the log was read anew.
             PersistenceFailed: the store cannot be read.
         """
+        place = FollowerPlace(after_seq)
+        return EventStream(place, self._events(session_id, place))
+
+    async def _events(
+        self, session_id: str, at: FollowerPlace
+    ) -> AsyncGenerator[PlacedEvent, None]:
         ring = self._rings.setdefault(session_id, _Ring(self._ring_events))
         ring.followers += 1
         try:
             stored = await self._require(session_id)
-            if after_seq > stored.last_seq:
-                raise LogConflict(f"{session_id!r} ends at {stored.last_seq}, not at {after_seq}")
+            if at.seq > stored.last_seq:
+                raise LogConflict(f"{session_id!r} ends at {stored.last_seq}, not at {at.seq}")
+            at.end = LogEnd(ring, stored.epoch)
             while True:
                 # Taken before looking: what comes after the look wakes us.
                 news = ring.news()
-                events = ring.after(stored.epoch, after_seq)
+                events = ring.after(stored.epoch, at.seq)
                 if events is None:
-                    events = await self._page(session_id, stored.epoch, after_seq)
+                    events = await self._page(session_id, stored.epoch, at.seq)
                 for event in events:
-                    yield event
-                    after_seq = event.seq
+                    # Who took part in a broadcast meanwhile has had some of them.
+                    if event.seq > at.seq:
+                        at.seq = event.seq
+                        yield event
                 if not events:
                     has_ended = stored.epoch <= ring.ended_epoch
                     if has_ended and ring.error is not None:
@@ -181,6 +192,72 @@ class Following:
                     ring.end(commit.epoch - 1, error)
             if self._on_commit is not None:
                 self._on_commit(commit)
+
+
+class FollowerPlace:
+    """How far a follower has come.
+
+    seq: of the last event that it was given.
+    end: where its log grows; None before it is known.
+    """
+
+    __slots__ = ("end", "seq")
+
+    def __init__(self, seq: Seq) -> None:
+        self.seq = seq
+        self.end: LogEnd | None = None
+
+
+class EventStream(AsyncIterator[PlacedEvent]):
+    """The events that one follower is given; whoever stops early closes it.
+
+    A follower that has everything can be given what comes next by somebody who gives the same to
+    many (:attr:`end`), who then moves its :attr:`place`; the stream goes on behind that.
+    """
+
+    def __init__(self, place: FollowerPlace, events: AsyncGenerator[PlacedEvent, None]) -> None:
+        self._at = place
+        self._events = events
+
+    @override
+    def __anext__(self) -> Awaitable[PlacedEvent]:
+        return self._events.__anext__()
+
+    async def aclose(self) -> None:
+        """Follow no longer."""
+        await self._events.aclose()
+
+    @property
+    def place(self) -> Seq:
+        """The seq of the last event that the follower was given."""
+        return self._at.seq
+
+    @place.setter
+    def place(self, seq: Seq) -> None:
+        self._at.seq = seq
+
+    @property
+    def end(self) -> LogEnd | None:
+        """Where the log grows, when the follower was given everything that has come there."""
+        end = self._at.end
+        return end if end is not None and end.after(self._at.seq) == [] else None
+
+
+@dataclass(frozen=True, slots=True)
+class LogEnd:
+    """Where a followed log grows; equal for all followers of one log."""
+
+    _ring: _Ring
+    _epoch: int
+
+    def news(self) -> asyncio.Event:
+        """An event that is set when something has come since it was asked for, or has ended."""
+        return self._ring.news()
+
+    def after(self, seq: Seq) -> list[tuple[Seq, PlacedEvent]] | None:
+        """The events behind a seq, each with its own; None when only the store has them."""
+        events = self._ring.after(self._epoch, seq)
+        return None if events is None else [(event.seq, event) for event in events]
 
 
 class _Ring:
