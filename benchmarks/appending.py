@@ -20,8 +20,12 @@ from benchmarks.figures import Figure, Limit, Sample
 from benchmarks.scale import Scale
 from benchmarks.stores import batches, create_session, header_of, opened, placed, prompt
 from providers.sqlite.log_store import SqliteLogStore
+from sessiongraph.corpus import Corpus
+from sessiongraph.live_sessions import Durability, LiveLimits, LiveSessions
+from sessiongraph.new_event import NewEvent
+from sessiongraph.new_session import NewSession
 from sessiongraph.ports import PlacedEntry
-from sessiongraph.surface import Surface
+from sessiongraph.writing import SessionWriting
 
 AREA: Final = "appending"
 
@@ -41,7 +45,11 @@ async def _measure(scale: Scale, folder: Path) -> list[Figure]:
     log = list(placed(Conversation(3).entries(scale.appended)))
     ours: dict[int, list[float]] = {BATCH: [], 1: []}
     peer: dict[int, list[float]] = {BATCH: [], 1: []}
-    groups: dict[int, list[float]] = {1: [], WRITERS: []}
+    groups: dict[tuple[int, int], list[float]] = {
+        (1, 1): [],
+        (WRITERS, 1): [],
+        (WRITERS, WRITERS): [],
+    }
     async with opened(path) as store:
         await _append(store, "warm-up", log[: BATCH * 5], BATCH)
         schema, rows = written_rows(path)
@@ -52,8 +60,9 @@ async def _measure(scale: Scale, folder: Path) -> list[Figure]:
                     schema, rows = written_rows(path)
                 plain = folder / f"plain-{size}-{turn}.db"
                 peer[size].append(insert_plainly(plain, schema, rows[: len(entries)], size))
-            for writers in groups:
-                groups[writers].append(await _concurrently(store, writers, turn))
+            for writers, sessions in groups:
+                rate = await _concurrently(store, writers, sessions, turn)
+                groups[writers, sessions].append(rate)
     bare = "bare executemany, a commit for each"
     return [
         Figure(
@@ -71,14 +80,17 @@ async def _measure(scale: Scale, folder: Path) -> list[Figure]:
             f"{bare} one",
             Sample.of(peer[1], _UNIT),
         ),
-        Figure(
-            AREA,
-            f"single events, {WRITERS} writers at once",
-            Sample.of(groups[WRITERS], _UNIT),
-            "one writer",
-            Sample.of(groups[1], _UNIT),
-            ratio_limit=Limit(10, "×", least=True),
-            note="group commit: those who wait together share one wait for the disk",
+        *(
+            Figure(
+                AREA,
+                f"single events, {WRITERS} writers at once, {of}",
+                Sample.of(groups[WRITERS, sessions], _UNIT),
+                "one writer",
+                Sample.of(groups[1, 1], _UNIT),
+                ratio_limit=Limit(10, "×", least=True),
+                note="group commit: those who wait together share one wait for the disk",
+            )
+            for of, sessions in (("one session", 1), ("a session each", WRITERS))
         ),
     ]
 
@@ -94,28 +106,29 @@ async def _append(
     return len(entries) / (time.perf_counter() - begun)
 
 
-async def _concurrently(store: SqliteLogStore, writers: int, turn: int) -> float:
-    """Events a second of writers that each append single events to a session of their own."""
+async def _concurrently(store: SqliteLogStore, writers: int, sessions: int, turn: int) -> float:
+    """Events a second of writers that each append single durable events to a live session."""
     each = _SINGLES_PER_RUN // 4 if writers > 1 else _SINGLES_PER_RUN
-    epochs = [
-        await create_session(store, header_of(f"{writers}-{turn}-{number}", 0))
-        for number in range(writers)
-    ]
+    live = LiveSessions(store, LiveLimits())
+    writing = SessionWriting(store, Corpus(store, live), live, lambda: BEGINNING_MS)
+    names = [f"{writers} in {sessions}, {turn}: {number}" for number in range(sessions)]
+    for name in names:
+        await writing.create(NewSession(session_id=name), Durability.DURABLE)
     begun = time.perf_counter()
     await asyncio.gather(
-        *(
-            _write_singles(store, f"{writers}-{turn}-{number}", epoch, each)
-            for number, epoch in enumerate(epochs)
-        )
+        *(_write_singles(writing, names[number % sessions], each) for number in range(writers))
     )
-    return writers * each / (time.perf_counter() - begun)
+    taken = time.perf_counter() - begun
+    for name in names:
+        await writing.close(name)
+    return writers * each / taken
 
 
-async def _write_singles(store: SqliteLogStore, session_id: str, epoch: int, count: int) -> None:
-    surface = Surface(lambda _: {})
-    for seq in range(count):
-        event = prompt(seq, BEGINNING_MS + seq, "one of many writers 写入 一个 事件")
-        await store.append(session_id, epoch, [PlacedEntry(event, surface.advance(event))])
+async def _write_singles(writing: SessionWriting, session_id: str, count: int) -> None:
+    data = prompt(0, BEGINNING_MS, "one of many writers 写入 一个 事件").data
+    event = NewEvent.of("user/message", data)
+    for _ in range(count):
+        await writing.append(session_id, [event], None, Durability.DURABLE)
 
 
 def written_rows(path: Path) -> tuple[list[str], list[tuple[Any, ...]]]:
