@@ -110,8 +110,9 @@ class Settings(BaseSettings):
     unwritten_max_bytes: int = Field(
         default=64 * 1024 * 1024,
         ge=1024,
-        description="Most payload of one live session that may wait for the disk; appends beyond "
-        "it fail until the disk takes some (bytes).",
+        description="How much of one live session may wait for the disk: payloads, 1 KiB for each "
+        "event and 32 bytes for each of its sources; appends beyond it fail until the disk takes "
+        "some (bytes).",
     )
     live_idle_close_s: int = Field(
         default=86_400,

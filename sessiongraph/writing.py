@@ -29,15 +29,18 @@ from sessiongraph.errors import (
     SessionNotFound,
 )
 from sessiongraph.event import PlacedEvent, Seq, SessionEvent
+from sessiongraph.filters import ALL_EVENTS
 from sessiongraph.header import EpochMillis, SessionHeader, SessionSource
 from sessiongraph.live_session import LiveSession
 from sessiongraph.live_sessions import Durability, LiveSessions
 from sessiongraph.log_tails import tail_of, turn_is_open
 from sessiongraph.new_event import NewEvent
 from sessiongraph.new_session import NewSession
-from sessiongraph.ports import LogStore, PlacedEntry, StoredSession
+from sessiongraph.ports import LogStore, PlacedEntry, StoredSession, WindowRequest
 from sessiongraph.repair import closing_events
 from sessiongraph.surface import Transition
+
+_TITLE: Final = "session/title"
 
 _log: Final = structlog.get_logger(__name__)
 
@@ -182,6 +185,8 @@ class SessionWriting:
     async def rename(self, session_id: str, title: str) -> None:
         """Give a session a title; one that is cold is opened for as long as it takes.
 
+        The title that a person gave it last is not given again.
+
         Raises:
             SessionNotFound, LogReadOnly: it cannot be written to.
             BadUserInput: the title is blank.
@@ -189,14 +194,15 @@ class SessionWriting:
         """
         if not title.strip():
             raise BadUserInput("a title cannot be blank")
-        event = NewEvent.of(
-            "session/title", {"title": title, "messageSeqs": [], "source": {"kind": "user"}}
-        )
+        event = NewEvent.of(_TITLE, {"title": title, "messageSeqs": [], "source": {"kind": "user"}})
         async with self._alone(session_id):
             session = self._live.get(session_id)
             was_cold = session is None
             if session is None:
                 await self._require_own(session_id)
+            if await self._newest_title(session_id) == event.payload:
+                return
+            if session is None:
                 session = await self._resume(session_id)
             try:
                 await self._live.append(session, [event], Durability.DURABLE, self._now(), {})
@@ -373,6 +379,16 @@ class SessionWriting:
     async def _find(self, session_id: str) -> LogicalSession | None:
         async with self._corpus.observe() as view:
             return (await view.find([session_id])).get(session_id)
+
+    async def _newest_title(self, session_id: str) -> bytes | None:
+        """The payload of the newest title event of a session."""
+        titles = ALL_EVENTS.narrowed(types=[_TITLE])
+        async with self._corpus.observe() as view:
+            session = (await view.find([session_id])).get(session_id)
+            if session is None:
+                return None
+            newest = await session.log.events(titles, WindowRequest(1, newest=True))
+        return newest[0].event.payload if newest else None
 
     async def _require(self, session_id: str) -> LogicalSession:
         session = await self._find(session_id)

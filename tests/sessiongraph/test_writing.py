@@ -235,6 +235,11 @@ def test_a_session_is_renamed_where_it_is_and_stays_there(tmp_path: Path, live: 
             assert session is not None
             assert (session.title, session.live, session.persisted) == ("Title", live, True)
             assert await engine.written() == ["one", "session/title"]
+            await engine.writing.rename("a", "Title")  # whose answer was lost
+            assert await engine.written() == ["one", "session/title"]
+            await engine.writing.rename("a", "Other")
+            await engine.writing.rename("a", "Title")
+            assert await engine.written() == ["one", *["session/title"] * 3]
 
     run(scenario())
 
