@@ -326,7 +326,7 @@ async def test_a_failing_disk_is_told_and_the_same_append_works_when_it_is_back(
     assert again.data["appendEvents"]["session"]["lastSeq"] == 0
 
 
-# graphql-core leaves coroutines of fields behind that it had not begun to await when it is cancelled.
+# Cancelled, graphql-core leaves coroutines of fields behind that it had not begun to await.
 @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @in_server()
