@@ -16,7 +16,13 @@ from dataclasses import dataclass, field
 from sessiongraph.errors import PersistenceFailed, SessionGraphError
 from sessiongraph.event import EventSurface, PlacedEvent, Placement, Seq, SessionEvent
 from sessiongraph.filters import EventSelection
-from sessiongraph.ports import LogReader, PlacedEntry, StoredSession, WindowRequest
+from sessiongraph.ports import (
+    ConversationTotals,
+    LogReader,
+    PlacedEntry,
+    StoredSession,
+    WindowRequest,
+)
 
 
 @dataclass(slots=True, eq=False)
@@ -180,6 +186,12 @@ class TailedLog:
         if rest and self._stored is not None:
             found.update(await self._reader.payloads(self._stored, rest))
         return found
+
+    async def conversation_totals(self) -> ConversationTotals | None:
+        """What can be carried from the surface; None when only a walk along it can tell."""
+        if self._tail.events or self._stored is None:
+            return None
+        return await self._reader.conversation_totals(self._stored)
 
     async def replaced_by(self, seq: Seq) -> list[Seq]:
         """The nodes that the event removed itself, in model order."""

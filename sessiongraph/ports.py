@@ -132,6 +132,19 @@ class WindowRequest:
     newest: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class ConversationTotals:
+    """What can be carried from a surface to another session, known without reading it.
+
+    messages, octets: how many messages that is, and the UTF-8 bytes of their texts.
+    checkpoints: the seqs of those that are compaction checkpoints, ascending.
+    """
+
+    messages: int
+    octets: int
+    checkpoints: tuple[Seq, ...] = ()
+
+
 class LogReader(Protocol):
     """One observation of the store: every answer is of the same moment."""
 
@@ -196,6 +209,10 @@ class LogReader(Protocol):
 
     async def surface_nodes(self, session: StoredSession) -> list[SurfaceNode]:
         """The whole current surface without its events, in model order."""
+        ...
+
+    async def conversation_totals(self, session: StoredSession) -> ConversationTotals:
+        """What can be carried from the current surface (:mod:`sessiongraph.carried`)."""
         ...
 
     def entries(

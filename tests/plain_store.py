@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
+from sessiongraph.carried import carried_in
 from sessiongraph.errors import LogConflict
 from sessiongraph.event import (
     DeltaRun,
@@ -33,6 +34,7 @@ from sessiongraph.ports import (
     ChildLink,
     Commit,
     CommitKind,
+    ConversationTotals,
     CorpusCounts,
     PlacedEntry,
     Position,
@@ -261,6 +263,16 @@ class PlainReader:
             SurfaceNode(log.fold.positions[seq], seq, log.events[seq].type)
             for seq in log.fold.order
         ]
+
+    async def conversation_totals(self, session: StoredSession) -> ConversationTotals:
+        log = self.log_of(session)
+        found = [(seq, carried_in(log.events[seq])) for seq in log.fold.order]
+        carried = [(seq, each) for seq, each in found if each is not None]
+        return ConversationTotals(
+            len(carried),
+            sum(len(each.text.encode("utf-8", "surrogatepass")) for _, each in carried),
+            tuple(sorted(seq for seq, each in carried if each.checkpoint)),
+        )
 
     async def entries(
         self, session: StoredSession, first: Seq = 0, last: Seq | None = None

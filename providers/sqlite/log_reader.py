@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from providers.sqlite import headers, session_lists
+from providers.sqlite import carried, headers, session_lists
 from providers.sqlite.appending import blocks_of
 from providers.sqlite.codec import (
     ROW_COLUMNS,
@@ -32,6 +32,7 @@ from sessiongraph.event import LOG_ONLY, DeltaRun, Entry, PlacedEvent, Seq, Sess
 from sessiongraph.filters import EventSelection, SessionSelection
 from sessiongraph.ports import (
     ChildLink,
+    ConversationTotals,
     CorpusCounts,
     Position,
     RecordingState,
@@ -288,6 +289,12 @@ class SqliteLogReader:
             return [row[0] for row in rows]
 
         return await self._here(read)
+
+    async def conversation_totals(self, session: StoredSession) -> ConversationTotals:
+        """What can be carried from the current surface."""
+        return await self._here(
+            lambda: carried.totals(self._connection, session.log, session.last_seq)
+        )
 
     async def surface_nodes(self, session: StoredSession) -> list[SurfaceNode]:
         """The whole current surface without its events."""

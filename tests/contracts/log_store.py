@@ -260,6 +260,7 @@ async def answers(reader: LogReader, session_id: str) -> dict[str, Any]:
         "events": [told_placed(e) for e in await reader.events(session, ALL_EVENTS, EVERYTHING)],
         "surface": [told_placed(e) for e in await reader.surface(session, EVERYTHING)],
         "nodes": await reader.surface_nodes(session),
+        "totals": await reader.conversation_totals(session),
         "at": {seq: told_placed(each) for seq, each in at.items()},
         "payloads": await reader.payloads(session, seqs),
         "replaced": [await reader.replaced_by(session, seq) for seq in seqs],

@@ -25,7 +25,7 @@ from tests.sessiongraph.references.corpora import (
     observing,
     query_over,
     store_of,
-    totals_of,
+    totals_told,
 )
 from tests.sessiongraph.references.plain_retention import plain_length, plain_octets
 
@@ -96,14 +96,15 @@ def told_stats(stats: ReferenceStats, index: int) -> Answer:
 @pytest.mark.parametrize("answer", REFERENCES)
 def test_preparing(store: PlainLogStore, answer: Answer, with_totals: bool) -> None:
     limits = ReferenceLimits(max_reference_bytes=answer["maxReferenceBytes"])
-    service = ReferenceService(query_over(store), limits, totals_of if with_totals else None)
+    service = ReferenceService(query_over(store), limits)
     inputs = [ReferenceInput(each["sessionId"], each.get("label")) for each in answer["references"]]
-    if "error" in answer:
-        with pytest.raises(SessionGraphError) as caught:
-            run(service.prepare(answer["agent"], "", inputs))
-        assert caught.value.code == answer["error"]
-        return
-    context = run(service.prepare(answer["agent"], "", inputs)).context
+    with totals_told(with_totals):
+        if "error" in answer:
+            with pytest.raises(SessionGraphError) as caught:
+                run(service.prepare(answer["agent"], "", inputs))
+            assert caught.value.code == answer["error"]
+            return
+        context = run(service.prepare(answer["agent"], "", inputs)).context
     expected = answer["ok"]
     if not expected["data"]:
         assert context is None
