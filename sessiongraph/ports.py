@@ -133,6 +133,36 @@ class WindowRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class CoverQuery:
+    """Which sessions to find by their covers: id, working directory and latest title.
+
+    part: what one of the three must contain, in any case; empty admits every session.
+    cwd: sessions of it come first, then those without any, then the rest; the newest first within
+        each.
+    limit: the most to answer.
+    without: ids that are not meant.
+    """
+
+    part: str
+    cwd: str | None
+    limit: int
+    without: frozenset[str] = frozenset()
+
+    def admits(self, header: SessionHeader, title: str | None) -> bool:
+        """Whether a session is meant."""
+        if header.session_id in self.without:
+            return False
+        part = self.part.casefold()
+        covers = (header.session_id, header.cwd or "", title or "")
+        return not part or any(part in cover.casefold() for cover in covers)
+
+    def order_key(self, header: SessionHeader) -> tuple[int, EpochMillis, str]:
+        """The place of a session in the answer."""
+        near = 0 if header.cwd == self.cwd else 1 if header.cwd is None else 2
+        return (near, -header.created_at, header.session_id)
+
+
+@dataclass(frozen=True, slots=True)
 class ConversationTotals:
     """What can be carried from a surface to another session, known without reading it.
 
@@ -167,6 +197,10 @@ class LogReader(Protocol):
         before: SessionKey | None = None,
     ) -> list[StoredSession]:
         """In order. With ``before`` the ``limit`` sessions nearest before it, still in order."""
+        ...
+
+    async def covered(self, query: CoverQuery) -> list[StoredSession]:
+        """The first sessions with a cover that is asked for, in the order of the query."""
         ...
 
     async def ancestors(self, ids: Collection[str]) -> dict[str, list[StoredSession]]:

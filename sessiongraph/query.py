@@ -28,7 +28,7 @@ from sessiongraph.event import PlacedEvent, Seq
 from sessiongraph.filters import ALL_EVENTS, EventSelection, SessionSelection
 from sessiongraph.lineage import AncestorPath, Descendant, ancestor_path, descendants_in_order
 from sessiongraph.paging import Page, PageRequest
-from sessiongraph.ports import CorpusCounts, SessionKey, SessionOrder, WindowRequest
+from sessiongraph.ports import CorpusCounts, CoverQuery, SessionKey, SessionOrder, WindowRequest
 from sessiongraph.text import SEMANTIC_TYPES, semantic_text
 from sessiongraph.trace import EventDocument, EventTrace, EventWindow
 
@@ -171,6 +171,10 @@ class Observation:
             has_next_page=len(rows) > limit,
             has_previous_page=has_previous,
         )
+
+    async def covered(self, query: CoverQuery) -> list[LogicalSession]:
+        """The first sessions with a cover that is asked for, in the order of the query."""
+        return await self._view.covered(query)
 
     async def list_events(
         self, session: LogicalSession, selection: EventSelection, request: PageRequest

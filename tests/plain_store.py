@@ -36,6 +36,7 @@ from sessiongraph.ports import (
     CommitKind,
     ConversationTotals,
     CorpusCounts,
+    CoverQuery,
     PlacedEntry,
     Position,
     RecordingState,
@@ -190,6 +191,12 @@ class PlainReader:
             high = session_sort_key(order, before)
             rows = [row for row in rows if session_sort_key(order, row.key()) < high]
         return take(rows, limit, from_end=before is not None)
+
+    async def covered(self, query: CoverQuery) -> list[StoredSession]:
+        stored = [log.stored for log in self._logs.values()]
+        meant = [each for each in stored if query.admits(each.header, each.title)]
+        meant.sort(key=lambda session: query.order_key(session.header))
+        return meant[: query.limit]
 
     async def ancestors(self, ids: Collection[str]) -> dict[str, list[StoredSession]]:
         return {each: self._ancestors_of(each) for each in ids if each in self._logs}

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from providers.sqlite import carried, headers, session_lists
+from providers.sqlite import carried, covers, headers, session_lists
 from providers.sqlite.appending import blocks_of
 from providers.sqlite.codec import (
     ROW_COLUMNS,
@@ -34,6 +34,7 @@ from sessiongraph.ports import (
     ChildLink,
     ConversationTotals,
     CorpusCounts,
+    CoverQuery,
     Position,
     RecordingState,
     SessionKey,
@@ -166,6 +167,11 @@ class SqliteLogReader:
 
         scans = bool(selection.titles) or (order is SessionOrder.ACTIVE and _filters(selection))
         return await (self._aside(read) if scans else self._here(read))
+
+    async def covered(self, query: CoverQuery) -> list[StoredSession]:
+        """The first sessions with a cover that is asked for; see the port."""
+        read = partial(covers.find, self._connection, query)
+        return await (self._aside(read) if query.part else self._here(read))
 
     async def ancestors(self, ids: Collection[str]) -> dict[str, list[StoredSession]]:
         """Known ancestors of each id, nearest first, up to the first that repeats."""

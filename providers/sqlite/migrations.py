@@ -13,7 +13,8 @@ Numbers do the work of composite keys, so that each question is one walk along o
 * ``spans`` holds the lowest and highest time of every 256 and every 65,536 seqs of a log, so that a
   time range finds its stretches of a log without an index on time;
 * ``carried`` has a row for each message of which something can be carried to another session, and
-  ``carried_sums`` adds up those on the surface for every 4,096 seqs of a log.
+  ``carried_sums`` adds up those on the surface for every 4,096 seqs of a log;
+* ``covers`` has id, working directory and title of each visible log as one line in one case.
 
 Text that a recorder wrote may hold lone surrogates, which are not UTF-8; such columns are BLOBs of
 UTF-8 with surrogates passed, which sort by code point like the contract's order by id.
@@ -26,7 +27,7 @@ from typing import Final
 
 from sqlite_utils import Database, Migrations
 
-from providers.sqlite import carried
+from providers.sqlite import carried, covers
 from sessiongraph.errors import InvalidConfig
 
 APPLICATION_ID: Final = 0x53475048
@@ -217,6 +218,14 @@ def m005_carried(db: Database) -> None:
     for statement in carried.TRIGGERS:
         db.execute(statement)
     carried.fill(db.conn)
+
+
+@migrations()
+def m006_covers(db: Database) -> None:
+    """A line of text for each visible log, and an index of its trigrams, kept by triggers."""
+    for statement in covers.TABLES:
+        db.execute(statement)
+    covers.fill(db.conn)
 
 
 def recognise(connection: sqlite3.Connection, path: str) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from sessiongraph.errors import SessionGraphError
-from sessiongraph.references.candidates import ReferenceCandidates
+from sessiongraph.references.candidates import candidates
 from sessiongraph.references.errors import InvalidReference
 from sessiongraph.references.limits import ReferenceLimits
 from sessiongraph.references.mention import ReferenceInput, mention_of, parse_text
@@ -164,7 +164,9 @@ def assert_cut_alike(mine: Answer, theirs: Answer, max_bytes: int) -> None:
 def test_candidates(store: PlainLogStore, answer: Answer) -> None:
     async def offered() -> list[Answer]:
         async with observing(store, page_max=7) as observation:
-            found = await ReferenceCandidates().offer(observation, answer["agent"], answer["query"])
+            found = await candidates(
+                observation, ReferenceLimits(), answer["agent"], answer["query"]
+            )
         return [
             {
                 "sessionId": each.session_id,
