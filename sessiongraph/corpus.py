@@ -14,6 +14,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from sessiongraph.citations import CitedKey, SessionCitation, cited_key
 from sessiongraph.errors import PersistenceFailed, SourceConflict
 from sessiongraph.event import Seq
 from sessiongraph.filters import Availability, SessionSelection, contains_title
@@ -180,6 +181,25 @@ class CorpusView:
             found += [session for session in again if query.admits(session.header, session.title)]
             found.sort(key=lambda session: query.order_key(session.header))
         return found[: query.limit]
+
+    async def cited_by(
+        self, target_id: str, *, limit: int, after: CitedKey | None = None
+    ) -> list[SessionCitation]:
+        """Citations of a session, those that are in memory alone last."""
+        found = await self.reader.cited_by(target_id, limit=limit, after=after)
+        if len(found) < limit:
+            ahead = await self.find(self._live.ahead)
+            unstored = sorted(
+                (
+                    citation
+                    for session in ahead.values()
+                    for citation in session.log.tail_citations()
+                    if citation.target_id == target_id
+                ),
+                key=cited_key,
+            )
+            found += [each for each in unstored if after is None or cited_key(each) > after]
+        return found[:limit]
 
     async def ancestors(self, ids: Collection[str]) -> dict[str, list[LogicalSession]]:
         """For each id its known ancestors, nearest first, up to the first that repeats."""

@@ -18,6 +18,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final, Protocol
 
+from sessiongraph.citations import CitedKey, CitingKey, SessionCitation
 from sessiongraph.event import Entry, PlacedEvent, Seq
 from sessiongraph.filters import EventSelection, SessionSelection
 from sessiongraph.header import EpochMillis, SessionHeader, SourceKind
@@ -257,6 +258,18 @@ class LogReader(Protocol):
 
     async def recording(self, path: str) -> RecordingState | None:
         """What the last import of a recorder's file left behind."""
+        ...
+
+    async def citations(
+        self, session: StoredSession, *, limit: int, after: CitingKey | None = None
+    ) -> list[SessionCitation]:
+        """Sessions that a log cites, in its order, each with its ``log``."""
+        ...
+
+    async def cited_by(
+        self, target_id: str, *, limit: int, after: CitedKey | None = None
+    ) -> list[SessionCitation]:
+        """Citations of a session, which need not be stored, by log, seq and ordinal."""
         ...
 
     async def tombstones(self, ids: Collection[str]) -> set[str]:

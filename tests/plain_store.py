@@ -16,6 +16,13 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from sessiongraph.carried import carried_in
+from sessiongraph.citations import (
+    CitedKey,
+    CitingKey,
+    SessionCitation,
+    cited_in,
+    cited_key,
+)
 from sessiongraph.errors import LogConflict
 from sessiongraph.event import (
     DeltaRun,
@@ -197,6 +204,28 @@ class PlainReader:
         meant = [each for each in stored if query.admits(each.header, each.title)]
         meant.sort(key=lambda session: query.order_key(session.header))
         return meant[: query.limit]
+
+    async def citations(
+        self, session: StoredSession, *, limit: int, after: CitingKey | None = None
+    ) -> list[SessionCitation]:
+        log = self.log_of(session)
+        found = [
+            replace(each, log=session.log)
+            for each in cited_in([log.placed(event) for event in log.events])
+            if after is None or (each.seq, each.ordinal) > after
+        ]
+        return found[:limit]
+
+    async def cited_by(
+        self, target_id: str, *, limit: int, after: CitedKey | None = None
+    ) -> list[SessionCitation]:
+        found = [
+            replace(each, log=log.stored.log)
+            for log in sorted(self._logs.values(), key=lambda log: log.stored.log)
+            for each in cited_in([log.placed(event) for event in log.events])
+            if each.target_id == target_id
+        ]
+        return [each for each in found if after is None or cited_key(each) > after][:limit]
 
     async def ancestors(self, ids: Collection[str]) -> dict[str, list[StoredSession]]:
         return {each: self._ancestors_of(each) for each in ids if each in self._logs}

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from providers.sqlite import covers
 from providers.sqlite.log_store import SqliteLogStore
 from providers.sqlite.migrations import APPLICATION_ID, FORMAT_VERSION, migrate, migrations
 from sessiongraph.errors import InvalidConfig, PersistenceFailed, SessionGraphError
@@ -140,6 +141,7 @@ def test_each_migration_is_applied_once_however_often_a_store_is_opened(tmp_path
 def test_a_store_that_some_migrations_made_gets_the_others(tmp_path: Path, done: int) -> None:
     path = tmp_path / "log.db"
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        covers.teach(connection)
         migrate(connection)
     undone = [migration.name for migration in migrations._migrations[done:]]
     with connected(path) as connection:

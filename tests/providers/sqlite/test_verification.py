@@ -555,8 +555,9 @@ def test_a_session_whose_row_is_damaged_does_not_hide_the_others(path: Path, cas
 
 
 def test_a_file_with_damaged_pages_is_reported(path: Path) -> None:
+    ((page,),) = rows(path, "SELECT rootpage FROM sqlite_schema WHERE name = 'citers'")
     with path.open("r+b") as file:
-        file.seek(-4096 * 3, 2)
+        file.seek(4096 * (page - 1))
         file.write(b"\x55" * 4096)
     faults = run(faults_of(path))
     assert "file" in {fault.what for fault in faults}
