@@ -22,6 +22,7 @@ from sessiongraph.corpus_changes import CorpusChanges
 from sessiongraph.errors import PersistenceFailed
 from sessiongraph.following import Following
 from sessiongraph.query import Observation, SessionQuery
+from sessiongraph.references.prepare import ReferenceService
 from sessiongraph.writing import SessionWriting
 
 T = TypeVar("T")
@@ -34,6 +35,7 @@ class Services:
     version: of the server, as it shows itself to clients.
     writing, following, changes: None in a program that only reads.
     writes: those that run; whoever closes the store waits for them first.
+    references: prepares what messages carry.
     """
 
     query: SessionQuery
@@ -42,6 +44,7 @@ class Services:
     following: Following | None = None
     changes: CorpusChanges | None = None
     writes: Unbroken = field(default_factory=Unbroken)
+    references: ReferenceService | None = None
 
 
 class OperationOver(RuntimeError):
@@ -103,6 +106,12 @@ class RequestContext:
             PersistenceFailed: this program only reads.
         """
         return _required(self.services.changes)
+
+    @property
+    def references(self) -> ReferenceService:
+        """Who prepares what messages carry, under the limits of this server."""
+        service = self.services.references
+        return ReferenceService(self.services.query) if service is None else service
 
     async def renew(self) -> None:
         """Give the observation back; what is read from now on is of a later moment."""

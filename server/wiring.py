@@ -24,6 +24,8 @@ from sessiongraph.header import EpochMillis
 from sessiongraph.importing import Importer
 from sessiongraph.ports import RecordingReader
 from sessiongraph.query import QueryLimits, SessionQuery
+from sessiongraph.references.limits import ReferenceLimits
+from sessiongraph.references.prepare import ReferenceService
 
 THREAD_SWITCH_S: Final = 0.0005
 """After how long a thread that computes must let another one run, a tenth of Python's default.
@@ -51,8 +53,14 @@ class Services:
 
     def of_operations(self) -> OperationServices:
         """What is offered to every GraphQL operation."""
+        limits = ReferenceLimits(
+            self.settings.max_references,
+            self.settings.max_reference_bytes,
+            self.settings.candidate_limit,
+        )
+        references = ReferenceService(self.query, limits)
         if self.live is None:
-            return OperationServices(self.query, program_version())
+            return OperationServices(self.query, program_version(), references=references)
         return OperationServices(
             self.query,
             program_version(),
@@ -60,6 +68,7 @@ class Services:
             self.live.following,
             self.live.changes,
             self.live.writes,
+            references=references,
         )
 
 

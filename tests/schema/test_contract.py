@@ -18,15 +18,10 @@ _SPEC = Path(
 
 STILL_TO_COME = {
     "Mutation.importRecordings",
-    "Mutation.postMessage",
-    "Query.prepareMessage",
-    "Query.referenceCandidates",
     "Query.searchEvents",
     "Query.searchSessions",
     "ServerInfo.projectionKeys",
     "SessionRecord.projections",
-    "SessionRecord.referencedBy",
-    "SessionRecord.references",
     "Subscription.importProgress",
     "Subscription.projections",
 }
