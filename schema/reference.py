@@ -70,8 +70,8 @@ class PreparedMessage:
     """
 
     text: str = strawberry.field(description="The message with every mention as `@label`.")
-    additional_context: ReferenceContext | None = strawberry.field(
-        description="Null when nothing is referenced."
+    context: ReferenceContext | None = strawberry.field(
+        name="additionalContext", description="Null when nothing is referenced."
     )
 
 

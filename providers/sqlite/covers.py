@@ -3,7 +3,8 @@
 Each visible log has one line of text, the three in one case, and an index of its trigrams (FTS5),
 kept by triggers whoever writes the list of sessions. What is near is looked at first, since a part
 that is frequent is found soon there; what is rare is found by its trigrams. A part of one or two
-characters that is not frequent is looked for in the lines alone, which are short.
+characters is the beginning of trigrams, of few when it is rare, for every line ends in two
+separators; only one that begins too many is looked for in all lines.
 """
 
 from __future__ import annotations
@@ -17,10 +18,17 @@ from providers.sqlite.codec import from_octets, to_octets
 from providers.sqlite.headers import COLUMNS, session_of
 from sessiongraph.ports import CoverQuery, StoredSession
 
-_LOOKED_AT_FIRST: Final = 2_000
+_LOOKED_AT_FIRST: Final = 500
 """Lines of each degree of nearness that are looked at before the index is asked."""
 
 _GRAM: Final = 3
+_GRAMS_AT_MOST: Final = 128
+"""Trigrams that one question to the index names."""
+
+_FETCHED_AT_ONCE: Final = 64
+"""Rows that are put in order and read first; a page of candidates has fifty."""
+
+_LAST: Final = "\U0010ffff"
 _BETWEEN: Final = "\ufffe"
 _UNREADABLE: Final = "\ufffd"
 _REPLACED: Final = str.maketrans(
@@ -36,6 +44,7 @@ TABLES: Final = (
         tokenize='trigram case_sensitive 1'
     )
     """,
+    "CREATE VIRTUAL TABLE cover_terms USING fts5vocab('cover_grams', 'row')",
     """
     CREATE TRIGGER covers_added AFTER INSERT ON covers BEGIN
         INSERT INTO cover_grams (rowid, line) VALUES (NEW.log, NEW.line);
@@ -83,14 +92,20 @@ _LOOKED_THROUGH: Final = f"""
 _MORE_THAN_LOOKED_AT: Final = """
     SELECT 1 FROM logs WHERE state = 1 AND {near} LIMIT 1 OFFSET :first
     """
-_FOUND: Final = f"""
-    SELECT {_COLUMNS} FROM ({{found}}) AS found JOIN logs USING (log) WHERE state = 1
+_FOUND: Final = """
+    SELECT logs.log FROM ({found}) AS found CROSS JOIN logs ON logs.log = found.log
+    WHERE state = 1
     ORDER BY CASE WHEN cwd IS :cwd THEN 0 WHEN cwd IS NULL THEN 1 ELSE 2 END, newest, id
+    LIMIT :most OFFSET :skipped
     """
 _BY_GRAMS: Final = _FOUND.format(
-    found="SELECT rowid AS log FROM cover_grams WHERE cover_grams MATCH :phrase"
+    found="SELECT rowid AS log FROM cover_grams WHERE cover_grams MATCH :grams"
 )
 _BY_LINES: Final = _FOUND.format(found="SELECT log FROM covers WHERE instr(line, :part)")
+_GRAMS_THAT_BEGIN: Final = f"""
+    SELECT term FROM cover_terms WHERE term >= :part AND term < :part || '{_LAST}'
+    LIMIT {_GRAMS_AT_MOST + 1}
+    """
 
 
 def teach(connection: sqlite3.Connection) -> None:
@@ -108,6 +123,7 @@ def fill(connection: sqlite3.Connection) -> None:
 
 def rebuild(connection: sqlite3.Connection) -> None:
     """Make the lines and their index anew, whatever is left of them."""
+    connection.execute("DROP TABLE IF EXISTS cover_terms")
     connection.execute("DROP TABLE IF EXISTS cover_grams")
     connection.execute("DROP TABLE IF EXISTS covers")
     for statement in TABLES:
@@ -137,7 +153,6 @@ def find(connection: sqlite3.Connection, query: CoverQuery) -> list[StoredSessio
         "cwd": None if query.cwd is None else to_octets(query.cwd),
         "part": part,
         "first": _LOOKED_AT_FIRST,
-        "phrase": '"' + part.replace('"', '""') + '"',
     }
     nearness = (_NONE, _REST) if query.cwd is None else (_SAME, _NONE, _REST)
     near = _LOOKED_THROUGH if part else _LISTED
@@ -148,9 +163,40 @@ def find(connection: sqlite3.Connection, query: CoverQuery) -> list[StoredSessio
         if len(found) == query.limit:
             return found
         if part and connection.execute(_MORE_THAN_LOOKED_AT.format(near=each), values).fetchone():
-            rows = connection.execute(_BY_LINES if len(part) < _GRAM else _BY_GRAMS, values)
-            return _admitted(rows, query, query.limit)
+            return _admitted(_found(connection, part, values), query, query.limit)
     return found
+
+
+def _found(
+    connection: sqlite3.Connection, part: str, values: dict[str, Any]
+) -> Iterator[tuple[Any, ...]]:
+    """Rows of logs whose line holds a part, in order, read as they are asked for."""
+    grams = [part]
+    if len(part) < _GRAM:
+        grams = [term for (term,) in connection.execute(_GRAMS_THAT_BEGIN, values)]
+    if not grams:
+        return
+    if len(grams) <= _GRAMS_AT_MOST:
+        phrases = " OR ".join(f'"{gram}"' for gram in (each.replace('"', '""') for each in grams))
+        sql, values = _BY_GRAMS, {**values, "grams": phrases}
+    else:
+        sql = _BY_LINES
+    for page in (
+        {"most": _FETCHED_AT_ONCE, "skipped": 0},
+        {"most": -1, "skipped": _FETCHED_AT_ONCE},
+    ):
+        logs = connection.execute(sql, {**values, **page}).fetchall()
+        yield from _rows(connection, [log for (log,) in logs])
+
+
+def _rows(connection: sqlite3.Connection, logs: list[int]) -> Iterator[tuple[Any, ...]]:
+    """The rows of some logs, in this order."""
+    for start in range(0, len(logs), _FETCHED_AT_ONCE):
+        numbers = logs[start : start + _FETCHED_AT_ONCE]
+        marks = ",".join("?" * len(numbers))
+        sql = f"SELECT log, {COLUMNS} FROM logs WHERE log IN ({marks})"
+        rows = {row[0]: row[1:] for row in connection.execute(sql, numbers)}
+        yield from (rows[number] for number in numbers)
 
 
 def _admitted(
@@ -164,7 +210,7 @@ def _admitted(
 
 def _line(*parts: bytes | None) -> str:
     """The cover of a log as one line in one case; none of its parts can reach into another."""
-    return _BETWEEN.join(_folded(_text(part)) for part in parts)
+    return "".join(_folded(_text(part)) + _BETWEEN for part in parts) + _BETWEEN
 
 
 def _text(octets: bytes | None) -> str:

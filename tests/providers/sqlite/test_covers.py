@@ -47,11 +47,13 @@ def test_the_index_finds_what_a_look_at_everything_finds(
         run(scenario())
 
 
-@pytest.mark.parametrize("part", ["retry", "RETRY pol", "ry", "y", "策略", "策"])
+@pytest.mark.parametrize("at_most", [0, 128])
+@pytest.mark.parametrize("part", ["retry", "RETRY pol", "ry", "y", "策略", "策", "略"])
 def test_a_rare_part_is_found_by_its_index(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str, at_most: int
 ) -> None:
     monkeypatch.setattr(covers, "_LOOKED_AT_FIRST", 5)
+    monkeypatch.setattr(covers, "_GRAMS_AT_MOST", at_most)
 
     async def scenario() -> None:
         async with sqlite_at(tmp_path / "log.db") as store:
