@@ -66,7 +66,9 @@ class SqliteCheckpointStore:
         ]
         reached = max((row.seq for row in rows), default=-1)
         removed = [to_octets(key) for key in gone]
-        await self._logs.writer.run(lambda connection: _put(connection, log, reached, values, removed))
+        await self._logs.writer.run(
+            lambda connection: _put(connection, log, reached, values, removed)
+        )
 
     async def delete(self, session_id: str) -> None:
         """Remove every row of a session, of whatever log.

@@ -21,6 +21,8 @@ from sessiongraph.live_sessions import Durability, LiveLimits
 from sessiongraph.new_event import NewEvent
 from sessiongraph.new_session import NewSession
 from sessiongraph.ports import PlacedEntry, Position
+from sessiongraph.projections.checkpointing import CheckpointLimits
+from sessiongraph.projections.driving import ProjectionLimits
 
 EVENT = NewEvent.of("custom/thing", {"a": 1})
 
@@ -175,11 +177,16 @@ def test_every_setting_of_the_live_half_reaches_its_place(tmp_path: Path) -> Non
             follow_ring_events=4,
             corpus_backlog=5,
             live_idle_close_s=0,
+            projection_sessions=7,
+            checkpoint_events=8,
+            checkpoint_ms=90,
         ) as (_, live):
             assert live._sessions._limits == LiveLimits(1, 20, 3000)
             assert live.following._ring_events == 4
             assert live.changes._backlog.maxlen == 5
-            names = {str(task.get_coro()) for task in asyncio.all_tasks()}
-            assert sum("_kept_up" in name for name in names) == 1
+            assert live.projections._drive._limits == ProjectionLimits(7, CheckpointLimits(8, 90))
+            names = {task.get_name() for task in asyncio.all_tasks()}
+            assert "following" in names
+            assert "closing idle sessions" not in names
 
     asyncio.run(run())
