@@ -117,7 +117,7 @@ class LiveServices:
     async def _fill_checkpoints(self) -> None:
         behind = await fill_checkpoints(self.projections, self._store, self._checkpoints)
         if behind:
-            _log.info("sessions lacked a checkpoint and were folded", sessions=behind)
+            _log.info("sessions lack a checkpoint and are folded", sessions=behind)
 
     def _left_s(self) -> float:
         """How much time the end may still take."""

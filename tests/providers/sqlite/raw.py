@@ -59,6 +59,10 @@ _STRAYS = {
         WHERE state IS NOT 1 OR seq > last_seq
         """,
     "spans": "SELECT log FROM spans LEFT JOIN logs USING (log) WHERE state IS NOT 1",
+    "checkpoints": """
+        SELECT log FROM checkpoints LEFT JOIN logs USING (log)
+        WHERE logs.state IS NOT 1 OR checkpoints.epoch <> logs.epoch OR seq > last_seq
+        """,
 }
 
 
