@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 
 from resolvers.context import RequestContext
-from resolvers.view_loading import Keys, WantedViews
+from resolvers.view_loading import WantedViews
 from sessiongraph.corpus import LogicalSession
-from sessiongraph.projections.views import Change, Freshness, Snapshot
+from sessiongraph.projections.pushing import Keys, ViewStream
+from sessiongraph.projections.views import Freshness, Snapshot
 
 
 async def read_views(
@@ -31,7 +32,7 @@ async def read_views(
 
 async def follow_views(
     context: RequestContext, session_id: str, keys: Sequence[str] | None
-) -> AsyncIterator[Snapshot | Change]:
+) -> ViewStream:
     """A snapshot, then every change of a view by a committed event.
 
     What was accepted before is committed first: nobody is shown less than they were told.

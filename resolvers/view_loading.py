@@ -16,14 +16,12 @@ from typing import Final, TypeVar
 from sessiongraph.corpus import LogicalSession
 from sessiongraph.errors import PersistenceFailed, SessionGraphError
 from sessiongraph.ports import StoredSession
+from sessiongraph.projections.pushing import Keys
 from sessiongraph.projections.service import Projections
 from sessiongraph.projections.views import Freshness, Snapshot
 from sessiongraph.writing import SessionWriting
 
 T = TypeVar("T")
-
-Keys = frozenset[str]
-"""Names of views; a question without any means all of them."""
 
 _NOT_ON_DISK: Final = 0
 """The log and the epoch of a session of which nothing is stored."""
