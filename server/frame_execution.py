@@ -1,9 +1,8 @@
 """The frames of one subscription: its selection executed for one source event after the other.
 
-Everything that does not depend on the event is done once: choosing the operation, coercing the
-variables, finding the fields of the selection. What is left is half of what an execution from the
-text costs. Each frame has a context of its own, which ends with it, so that it reads from an
-observation of its own moment.
+The document was read and checked when the subscription began, so nothing of that is done again: it
+would cost as much as the execution. Each frame has a context of its own, which ends with it, so
+that it reads from an observation of its own moment.
 """
 
 from __future__ import annotations
@@ -47,7 +46,6 @@ class FrameExecution:
         self._document = document
         self._services = services
         self._context = context
-        self._prepared: Executor[Any] | None = None
 
     async def result(self, event: object) -> ExecutionResult:
         """The result for one source event, its errors fit to be shown.
@@ -55,26 +53,22 @@ class FrameExecution:
         Raises:
             OperationFailed: nothing was executed, because of the variables.
         """
-        executor = self._executor().build_per_event_executor(event)
+        request = self._request
         async with self._context(self._services) as context:
-            executor.context_value = context
+            executor = (self._schema.execution_context_class or Executor).build(
+                self._schema._schema,
+                self._document.node,
+                root_value=event,
+                context_value=context,
+                raw_variable_values=request.variables,
+                operation_name=request.operation_name,
+                is_awaitable=cast("_IsAwaitable", optimized_is_awaitable),
+            )
+            if isinstance(executor, list):
+                raise OperationFailed.because(*executor, operation=request.operation_name)
             result = cast(
                 "ExecutionResult", await await_maybe(execute_subscription_event(executor))
             )
         for error in result.errors or ():
-            make_public(error, self._request.operation_name)
+            make_public(error, request.operation_name)
         return result
-
-    def _executor(self) -> Executor[Any]:
-        if self._prepared is None:
-            built = (self._schema.execution_context_class or Executor).build(
-                self._schema._schema,
-                self._document.node,
-                raw_variable_values=self._request.variables,
-                operation_name=self._request.operation_name,
-                is_awaitable=cast("_IsAwaitable", optimized_is_awaitable),
-            )
-            if isinstance(built, list):
-                raise OperationFailed.because(*built, operation=self._request.operation_name)
-            self._prepared = built
-        return self._prepared

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Coroutine
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final
@@ -225,17 +225,18 @@ class ViewStream(AsyncGenerator[Snapshot | Change, None]):
         return ChannelEnd(channel, self._keys)
 
     @override
-    async def asend(self, value: None) -> Snapshot | Change:
-        return await self._frames.asend(value)
+    def __anext__(self) -> Coroutine[Any, Any, Snapshot | Change]:
+        return self._frames.__anext__()
 
     @override
-    async def athrow(
-        self,
-        kind: Any,
-        value: BaseException | object = None,
-        where: TracebackType | None = None,
-    ) -> Snapshot | Change:
-        return await self._frames.athrow(kind, value, where)
+    def asend(self, value: None, /) -> Coroutine[Any, Any, Snapshot | Change]:
+        return self._frames.asend(value)
+
+    @override
+    def athrow(
+        self, kind: Any, value: Any = None, where: TracebackType | None = None, /
+    ) -> Coroutine[Any, Any, Snapshot | Change]:
+        return self._frames.athrow(kind, value, where)
 
     @override
     async def aclose(self) -> None:
