@@ -11,7 +11,7 @@ import pytest
 
 from sessiongraph.projections import Projection
 from sessiongraph.projections.units import FIRST_PARTY
-from tests.providers.sqlite.test_checkpoints import traced
+from tests.providers.sqlite.raw import read_statements
 from tests.schema.living import (
     Server,
     eventually,
@@ -223,11 +223,12 @@ async def test_a_page_of_stored_views_is_one_more_statement(server: Server) -> N
         await server.append(f"s{number}", title(f"title {number}"), *turn(1))
         await server.ask(f'mutation {{ closeSession(id: "s{number}") {{ session {{ id }} }} }}')
     plain = "{ sessions(first: 100) { nodes { id } } }"
-    asked = """{ sessions(first: 100) { nodes { id projections(
-        keys: ["title", "todos", "sessionStats"], freshness: STORED) { views { key value } } } } }"""
-    with traced(server.store) as without:
+    asked = """{ sessions(first: 100) { nodes { id
+        projections(keys: ["title", "todos", "sessionStats"], freshness: STORED) {
+            views { key value } } } } }"""
+    with read_statements(server.store) as without:
         await server.ask(plain)
-    with traced(server.store) as statements:
+    with read_statements(server.store) as statements:
         nodes = (await server.ask(asked)).data["sessions"]["nodes"]
     assert len(nodes) == 100
     for node in nodes:

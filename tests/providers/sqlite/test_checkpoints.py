@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -121,35 +120,12 @@ def test_the_rows_of_any_number_of_sessions_are_one_statement(
             keys = ["title", "todos", "goal"]
             rows = [row(key) for key in keys]
             await asyncio.gather(*(checkpoints.write(log, rows) for log in logs))
-            with traced(store) as statements:
+            with raw.read_statements(store) as statements:
                 found = await checkpoints.rows(logs, keys)
             assert sum(map(len, found.values())) == 3 * sessions
             assert len(statements) == 1
 
     run(scenario())
-
-
-class traced:
-    """Every statement of the reading connections, while the block lasts."""
-
-    def __init__(self, store: SqliteLogStore) -> None:
-        self._readers = store.readers
-        self._statements: list[str] = []
-        self._borrow = self._readers.borrow
-
-    def __enter__(self) -> list[str]:
-        self._readers.borrow = self._traced  # type: ignore[method-assign]
-        return self._statements
-
-    def __exit__(self, *_: object) -> None:
-        self._readers.borrow = self._borrow  # type: ignore[method-assign]
-        for connection in self._readers._idle:
-            connection.set_trace_callback(None)
-
-    def _traced(self) -> sqlite3.Connection:
-        connection = self._borrow()
-        connection.set_trace_callback(self._statements.append)
-        return connection
 
 
 def test_beside_the_process_that_writes_rows_can_be_read_and_not_written(tmp_path: Path) -> None:
