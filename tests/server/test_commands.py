@@ -154,7 +154,8 @@ def test_show_prints_the_projections_between_head_and_transcript(sample_store: P
     assert (done.returncode, done.stderr) == (0, "")
     _, views, transcript = done.stdout.split("\n\n", 2)
     assert "✓ Backfill in batches" in views
-    assert re.search(r"^goal +Store money as integer minor units; .* \(complete\)$", views, re.MULTILINE)
+    goal = r"^goal +Store money as integer minor units; .* \(complete\)$"
+    assert re.search(goal, views, re.MULTILINE)
     assert re.search(r"^sessionStats +turns 7, steps 19, llm 58.6 s", views, re.MULTILINE)
     assert re.search(r"^turnOutline +7 turns$", views, re.MULTILINE)
     assert "title" not in views
