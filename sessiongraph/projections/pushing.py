@@ -113,7 +113,12 @@ class Channel:
             self._news.clear()
 
     def news(self, keys: Keys | None) -> asyncio.Event:
-        """An event that is set when one of these keys changes from now on, or the channel ends."""
+        """An event that is set when one of these keys changes from now on, or at the end."""
+        if self._ended:
+            # There is no news any more; who waited for it would wait for ever.
+            over = asyncio.Event()
+            over.set()
+            return over
         return self._news.setdefault(keys, asyncio.Event())
 
     def after(self, number: int, keys: Keys | None) -> list[tuple[int, Change]] | None:

@@ -169,6 +169,33 @@ def test_a_change_is_executed_once_for_all_who_ask_the_same(
     run(scenario())
 
 
+def test_those_who_are_served_together_are_told_the_last_change_and_that_it_was_the_last(
+    tmp_path: Path,
+) -> None:
+    async def scenario() -> None:
+        async with program(tmp_path) as served, greeted(served.stage) as socket:
+            for turn in range(5):
+                await served.create(f"s{turn}")
+                names = [f"{turn} {number}" for number in range(4)]
+                for name in names:
+                    await subscribe(socket, name, QUERY, id=f"s{turn}", keys=["title"])
+                    await heard(socket)
+                await served.append(title("first"), to=f"s{turn}")
+                for _ in names:
+                    await heard(socket)
+                await asyncio.gather(
+                    served.append(title("last"), to=f"s{turn}"),
+                    served.writing.delete(f"s{turn}"),
+                )
+                told: dict[str, list[str]] = {name: [] for name in names}
+                while not all(each[-1:] == ["complete"] for each in told.values()):
+                    message = await heard(socket)
+                    told[message["id"]].append(message["type"])
+                assert all(each in (["next", "complete"], ["complete"]) for each in told.values())
+
+    run(scenario())
+
+
 def test_a_client_that_does_not_read_gets_the_latest_value_of_each_key_and_holds_up_nobody(
     tmp_path: Path,
 ) -> None:

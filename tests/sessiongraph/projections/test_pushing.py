@@ -241,6 +241,22 @@ def test_who_has_everything_can_be_given_what_comes_and_goes_on_behind_it() -> N
     run(scenario())
 
 
+def test_whoever_asks_for_news_after_the_end_does_not_wait_for_it() -> None:
+    async def scenario() -> None:
+        feed = channel()
+        place = feed.join()
+        end = end_of(feed, place)
+        assert end is not None
+        feed.publish(views(("a", 0)))
+        feed.end(None)
+        news = end.news()
+        assert [change.view.seq for _, change in end.after(place.number) or ()] == [0]
+        assert news.is_set()
+        assert end.after(place.number + 1) == []
+
+    run(scenario())
+
+
 def test_before_a_subscriber_has_joined_nobody_else_can_serve_it() -> None:
     assert end_of(channel(), Place()) is None
 
