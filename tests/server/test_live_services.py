@@ -227,7 +227,7 @@ def test_a_start_gives_checkpoints_to_sessions_that_lack_them(tmp_path: Path) ->
         ) as services:
             await services.store.writer.run(lambda each: each.execute("DELETE FROM checkpoints"))
         async with served(tmp_path) as (services, live), asyncio.timeout(20):
-            while await stored_title(live, services, "s") != (0, "half a turn"):
+            while await stored_title(live, services, "s") != (0, "half a turn"):  # noqa: ASYNC110
                 await asyncio.sleep(0.005)
 
     asyncio.run(run())
