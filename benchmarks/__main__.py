@@ -21,6 +21,7 @@ from benchmarks import (
     importing,
     lineage,
     listing,
+    projections,
     reading,
     reference,
     replacing,
@@ -44,6 +45,7 @@ AREAS: Final[dict[str, tuple[ModuleType, str]]] = {
         (http_appends, "Appending over HTTP"),
         (following, "Following"),
         (listing, "List answers over HTTP"),
+        (projections, "Projections"),
     )
 }
 

@@ -187,6 +187,23 @@ def m003_commits(db: Database) -> None:
     db.execute("INSERT INTO totals VALUES (1, 0, 0)")
 
 
+@migrations()
+def m004_checkpoints(db: Database) -> None:
+    """States of projections after one event of a log; read by log, so that a list costs a walk."""
+    db.execute("""
+        CREATE TABLE checkpoints (
+            log INTEGER NOT NULL,
+            key BLOB NOT NULL,
+            epoch INTEGER NOT NULL,
+            version INTEGER NOT NULL,
+            seq INTEGER NOT NULL,
+            changed_seq INTEGER NOT NULL,
+            state BLOB NOT NULL,
+            PRIMARY KEY (log, key)
+        ) STRICT
+        """)
+
+
 def recognise(connection: sqlite3.Connection, path: str) -> bool:
     """Whether the file is ours; False for an empty one that may become ours.
 
