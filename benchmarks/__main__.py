@@ -22,6 +22,7 @@ from benchmarks import (
     importing,
     lineage,
     listing,
+    projections,
     reading,
     reference,
     replacing,
@@ -46,6 +47,7 @@ AREAS: Final[dict[str, tuple[ModuleType, str]]] = {
         (http_appends, "Appending over HTTP"),
         (following, "Following"),
         (listing, "List answers over HTTP"),
+        (projections, "Projections"),
     )
 }
 

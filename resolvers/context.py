@@ -14,18 +14,16 @@ from __future__ import annotations
 import asyncio
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 from resolvers.loaders import Loaders
 from resolvers.unbroken import Unbroken
+from resolvers.view_loading import ViewLoading, required
 from sessiongraph.corpus_changes import CorpusChanges
-from sessiongraph.errors import PersistenceFailed
 from sessiongraph.following import Following
+from sessiongraph.projections.service import Projections
 from sessiongraph.query import Observation, SessionQuery
 from sessiongraph.references.prepare import ReferenceService
 from sessiongraph.writing import SessionWriting
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +33,7 @@ class Services:
     version: of the server, as it shows itself to clients.
     writing, following, changes: None in a program that only reads.
     writes: those that run; whoever closes the store waits for them first.
+    projections: None in a program that serves none.
     references: prepares what messages carry.
     """
 
@@ -44,6 +43,7 @@ class Services:
     following: Following | None = None
     changes: CorpusChanges | None = None
     writes: Unbroken = field(default_factory=Unbroken)
+    projections: Projections | None = None
     references: ReferenceService | None = None
 
 
@@ -56,7 +56,7 @@ class RequestContext:
 
     def __init__(self, services: Services) -> None:
         self.services = services
-        self.loaders = Loaders(self.observation)
+        self.loaders = self._new_loaders()
         self._observation: Observation | None = None
         self._opening = asyncio.Lock()
         self._resources = AsyncExitStack()
@@ -87,7 +87,7 @@ class RequestContext:
         Raises:
             PersistenceFailed: this program only reads.
         """
-        return _required(self.services.writing)
+        return required(self.services.writing)
 
     @property
     def following(self) -> Following:
@@ -96,7 +96,7 @@ class RequestContext:
         Raises:
             PersistenceFailed: this program only reads.
         """
-        return _required(self.services.following)
+        return required(self.services.following)
 
     @property
     def changes(self) -> CorpusChanges:
@@ -105,7 +105,16 @@ class RequestContext:
         Raises:
             PersistenceFailed: this program only reads.
         """
-        return _required(self.services.changes)
+        return required(self.services.changes)
+
+    @property
+    def projections(self) -> Projections:
+        """Who folds logs.
+
+        Raises:
+            PersistenceFailed: this program serves no projections.
+        """
+        return required(self.services.projections)
 
     @property
     def references(self) -> ReferenceService:
@@ -116,13 +125,17 @@ class RequestContext:
     async def renew(self) -> None:
         """Give the observation back; what is read from now on is of a later moment."""
         if not self._over:
-            loaders, self.loaders = self.loaders, Loaders(self.observation)
+            loaders, self.loaders = self.loaders, self._new_loaders()
             await self._give_back(loaders)
 
     async def aclose(self) -> None:
         """End the operation: stop what still reads for it, then give the observation back."""
         self._over = True
         await self._give_back(self.loaders)
+
+    def _new_loaders(self) -> Loaders:
+        views = ViewLoading(self.services.projections, self.services.writing)
+        return Loaders(self.observation, views)
 
     async def _give_back(self, loaders: Loaders) -> None:
         try:
@@ -131,9 +144,3 @@ class RequestContext:
             async with self._opening:
                 self._observation = None
                 await self._resources.aclose()
-
-
-def _required(service: T | None) -> T:
-    if service is None:
-        raise PersistenceFailed("this program only reads")
-    return service

@@ -15,9 +15,11 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from typing import Generic, TypeVar
 
+from resolvers.view_loading import ViewLoading, WantedViews
 from sessiongraph.corpus import LogicalSession
 from sessiongraph.errors import SessionGraphError
 from sessiongraph.event import Seq
+from sessiongraph.projections.views import Snapshot
 from sessiongraph.query import Lineage, Observation
 
 K = TypeVar("K", bound=Hashable)
@@ -79,19 +81,22 @@ class Loaders:
     """The loaders of one operation, all over its one observation.
 
     sessions: by id. lineages: by session. payloads: whole payloads of events read without streams.
+    views: of projections.
     """
 
-    def __init__(self, observe: Callable[[], Awaitable[Observation]]) -> None:
+    def __init__(self, observe: Callable[[], Awaitable[Observation]], views: ViewLoading) -> None:
         self._observe = observe
         self.sessions: BatchLoader[str, LogicalSession] = BatchLoader(self._find_sessions)
         self.lineages: BatchLoader[LogicalSession, Lineage] = BatchLoader(self._trace_lineages)
         self.payloads: BatchLoader[PayloadKey, bytes] = BatchLoader(self._read_payloads)
+        self.views: BatchLoader[WantedViews, Snapshot] = BatchLoader(views.load)
 
     async def aclose(self) -> None:
         """Stop everything that is still being loaded."""
         await self.sessions.aclose()
         await self.lineages.aclose()
         await self.payloads.aclose()
+        await self.views.aclose()
 
     async def _find_sessions(self, ids: Sequence[str]) -> Mapping[str, LogicalSession]:
         return await (await self._observe()).find(ids)

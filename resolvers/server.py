@@ -12,6 +12,7 @@ class ServerFacts:
     """The server and its corpus in numbers.
 
     index_lag: commits that the search index has not reached yet; None when search is off.
+    projection_keys: of the views that clients can ask for.
     """
 
     version: str
@@ -19,10 +20,12 @@ class ServerFacts:
     index_lag: int | None
     sessions: int
     events: int
+    projection_keys: list[str]
 
 
 async def read_server_facts(context: RequestContext) -> ServerFacts:
     """The facts of this moment."""
+    projections = context.services.projections
     counts = await (await context.observation()).counts()
     return ServerFacts(
         version=context.services.version,
@@ -30,4 +33,5 @@ async def read_server_facts(context: RequestContext) -> ServerFacts:
         index_lag=None,
         sessions=counts.sessions,
         events=counts.events,
+        projection_keys=[] if projections is None else projections.registry.keys(),
     )

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from resolvers.context import RequestContext
+from resolvers.projections import checkpoint_closed
 from sessiongraph.corpus import LogicalSession
 from sessiongraph.errors import BadUserInput, EventNotFound, SessionNotFound
 from sessiongraph.event import PlacedEvent, Seq
@@ -129,12 +130,13 @@ async def flush_session(context: RequestContext, session_id: str) -> Written:
 
 
 async def close_session(context: RequestContext, session_id: str) -> Written:
-    """Let a session go cold.
+    """Let a session go cold, its projections written down.
 
     Raises:
         SessionNotFound, PersistenceFailed: see :meth:`SessionWriting.close`.
     """
     await _write(context, lambda writing: writing.close(session_id))
+    await checkpoint_closed(context, session_id)
     return Written(session_id)
 
 

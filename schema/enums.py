@@ -12,6 +12,7 @@ from sessiongraph.filters import Availability
 from sessiongraph.header import SourceKind
 from sessiongraph.live_sessions import Durability
 from sessiongraph.ports import SessionOrder
+from sessiongraph.projections.views import Freshness
 
 strawberry.enum(
     EventSurface,
@@ -53,6 +54,15 @@ strawberry.enum(
     ),
 )
 
+strawberry.enum(
+    Freshness,
+    name="ProjectionFreshness",
+    description=(
+        "CURRENT: reflects everything that was acknowledged. STORED: what the last checkpoint "
+        "says, without reading the log; possibly old, never wrong."
+    ),
+)
+
 
 @strawberry.enum(description="How a message enters the surface.")
 class SurfaceOpKind(StrEnum):
@@ -67,6 +77,7 @@ __all__ = [
     "ChangeKind",
     "Durability",
     "EventSurface",
+    "Freshness",
     "SessionOrder",
     "SourceKind",
     "SurfaceOpKind",

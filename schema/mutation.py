@@ -122,14 +122,15 @@ class Mutation:
 
     @field(
         SessionPayload | None,
-        "Live to cold: drains the log, leaves the live set.",
+        "Live to cold: drains the log, checkpoints the projections, leaves the live set.",
     )
     async def close_session(self, info: Info, id: strawberry.ID) -> Written:
         return await writing.close_session(info.context, id)
 
     @field(
         DeleteSessionPayload | None,
-        "Removes the log and what was derived from it for good; deleting what is gone is no error.",
+        "Removes the log, its checkpoints and whatever else was derived from it for good; deleting "
+        "what is gone is no error.",
     )
     async def delete_session(self, info: Info, id: strawberry.ID) -> Deleted:
         return await writing.delete_session(info.context, id)

@@ -6,13 +6,24 @@ A mutation is an observation for each field that writes, a subscription one for 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from strawberry.extensions import SchemaExtension
 from strawberry.types import StreamExecutionResult
 from strawberry.types.graphql import OperationType
 from typing_extensions import override
 
-from resolvers.context import RequestContext
+from resolvers.context import RequestContext, Services
+
+
+@asynccontextmanager
+async def one_observation(services: Services) -> AsyncIterator[RequestContext]:
+    """The context of one operation, or of one frame, which ends with the block."""
+    context = RequestContext(services)
+    try:
+        yield context
+    finally:
+        await context.aclose()
 
 
 class OneObservation(SchemaExtension):
@@ -24,12 +35,9 @@ class OneObservation(SchemaExtension):
 
     async def on_operation(self) -> AsyncIterator[None]:
         """Run around parsing, validation and execution."""
-        context = RequestContext(self.execution_context.context)
-        self.execution_context.context = context
-        try:
+        async with one_observation(self.execution_context.context) as context:
+            self.execution_context.context = context
             yield
-        finally:
-            await context.aclose()
 
     async def on_execute(self) -> AsyncIterator[None]:
         """Give the observation back once the result is there, however slowly a client takes it."""

@@ -71,6 +71,9 @@ class ServerInfo:
     )
     sessions: int
     events: SafeInt
+    projection_keys: list[str] = strawberry.field(
+        description="The keys of all views, ours first, then those of installed packages."
+    )
 
 
 @object_type

@@ -9,7 +9,7 @@ from graphql import Executor
 from strawberry.extensions import SchemaExtension
 from strawberry.schema.config import StrawberryConfig
 
-from schema import event, lineage
+from schema import event, lineage, projection
 from schema.errors import PublicErrors
 from schema.mutation import Mutation
 from schema.operation import OneObservation
@@ -34,7 +34,7 @@ def build_schema(
         query=Query,
         mutation=Mutation,
         subscription=Subscription,
-        types=(*event.IMPLEMENTATIONS, *lineage.IMPLEMENTATIONS),
+        types=(*event.IMPLEMENTATIONS, *lineage.IMPLEMENTATIONS, *projection.IMPLEMENTATIONS),
         extensions=(*extensions, OneObservation),
         execution_context_class=execution_context_class,
         config=StrawberryConfig(scalar_map=SCALARS),

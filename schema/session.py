@@ -17,19 +17,22 @@ from resolvers.events import (
     trace_event,
 )
 from resolvers.lineage import read_lineage
+from resolvers.projections import read_views
 from resolvers.references import list_referenced_by, list_references
 from resolvers.sessions import session_uri
 from schema.connection import Connection, Edge, page_request
 from schema.declaration import Info, field, object_type, resolved
-from schema.enums import EventSurface, SourceKind
+from schema.enums import EventSurface, Freshness, SourceKind
 from schema.event import SessionEvent, SessionEventConnection
 from schema.inputs import EventFilter, event_selection
+from schema.projection import ProjectionSnapshot
 from schema.reference import CitationConnection
 from schema.scalars import Cursor, EpochMillis
 from sessiongraph.citations import SessionCitation
 from sessiongraph.corpus import LogicalSession
 from sessiongraph.event import PlacedEvent
 from sessiongraph.paging import Page
+from sessiongraph.projections.views import Snapshot
 from sessiongraph.query import Lineage
 from sessiongraph.trace import EventDocument as Document
 
@@ -258,6 +261,21 @@ class SessionRecord:
         self, session: strawberry.Parent[LogicalSession], info: Info
     ) -> Lineage | None:
         return await read_lineage(info.context, session)
+
+    @field(
+        ProjectionSnapshot | None,
+        "One consistent cut of every view, or of the named keys. STORED serves the last checkpoint "
+        "without reading the log; a list of sessions costs one statement then.",
+    )
+    async def projections(
+        self,
+        session: strawberry.Parent[LogicalSession],
+        info: Info,
+        keys: list[str] | None = strawberry.UNSET,
+        freshness: Freshness | None = Freshness.CURRENT,
+    ) -> Snapshot | None:
+        named = None if keys is strawberry.UNSET else keys
+        return await read_views(info.context, session, named, freshness or Freshness.CURRENT)
 
     @field(CitationConnection | None, "Sessions whose snapshots were injected into this one.")
     async def references(

@@ -6,15 +6,18 @@ from collections.abc import AsyncGenerator, AsyncIterator
 
 import strawberry
 
-from resolvers import following
+from resolvers import following, projections
 from schema.declaration import Info, field, followed, object_type
 from schema.enums import ChangeKind
 from schema.event import SessionEvent
+from schema.projection import ProjectionFrame
 from schema.scalars import Cursor
 from schema.session import SessionRecord
 from sessiongraph.corpus import LogicalSession
 from sessiongraph.corpus_changes import CorpusChange as Change
 from sessiongraph.event import PlacedEvent
+from sessiongraph.projections.views import Change as ViewChange
+from sessiongraph.projections.views import Snapshot
 
 
 @object_type
@@ -47,6 +50,19 @@ class Subscription:
         self, info: Info, session_id: strawberry.ID, after_seq: int = -1
     ) -> AsyncIterator[PlacedEvent]:
         return await following.follow_events(info.context, session_id, after_seq)
+
+    @followed(
+        AsyncGenerator[ProjectionFrame, None],
+        "The values of a session's views as they change: a snapshot first, then a frame for each "
+        "view that a committed event has really changed, with the event's seq; no gap, no overlap. "
+        "A slow client is given the latest value of each key and may miss those in between. Ends "
+        "like sessionEvents.",
+    )
+    async def projections(
+        self, info: Info, session_id: strawberry.ID, keys: list[str] | None = strawberry.UNSET
+    ) -> AsyncIterator[Snapshot | ViewChange]:
+        named = None if keys is strawberry.UNSET else keys
+        return await projections.follow_views(info.context, session_id, named)
 
     @followed(
         AsyncGenerator[CorpusChange, None],

@@ -7,6 +7,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp
 
+from schema.operation import one_observation
 from schema.served import build_schema
 from server.documents import Documents
 from server.endpoint import GraphQLEndpoint
@@ -26,7 +27,9 @@ def build_app(services: Services) -> ASGIApp:
     settings = services.settings
     documents = Documents(_document_limits(settings))
     schema = build_schema(extensions=[documents.extension])
-    operations = Operations(schema, services.of_operations(), documents)
+    operations = Operations(
+        schema, services.of_operations(), documents, frame_context=one_observation
+    )
     endpoint = GraphQLEndpoint(operations, max_request_bytes=settings.max_request_bytes)
     routes = [
         Route(GRAPHQL_PATH, endpoint, methods=["POST"]),

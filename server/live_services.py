@@ -1,8 +1,10 @@
 """The live half of a server: sessions that are written to and followed, and what runs for them.
 
-Two tasks run as long as the server: one reads the feed of commits for all followers, one closes
-sessions that nobody uses. The end has an order: followers first, then the writes that have begun,
-then everything that was accepted and is not on disk; the store is closed after that.
+Three tasks run as long as the server: one reads the feed of commits for all followers, one folds
+what is committed into projections, one closes sessions that nobody uses; a fourth gives checkpoints
+to the sessions that lack them, once. The end has an order: followers first, then the writes that
+have begun, then everything that was accepted and is not on disk, then the checkpoints of what was
+folded; the store is closed after that.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Final
 
 import structlog
+from typing_extensions import override
 
 from resolvers.unbroken import Unbroken
 from server.settings import Settings
@@ -24,7 +27,13 @@ from sessiongraph.following import Following
 from sessiongraph.header import EpochMillis
 from sessiongraph.live_sessions import LiveLimits, LiveSessions
 from sessiongraph.ports import CommitFeed, LogStore
-from sessiongraph.writing import SessionWriting
+from sessiongraph.projections.checkpointing import CheckpointLimits
+from sessiongraph.projections.driving import ProjectionLimits
+from sessiongraph.projections.filling import fill_checkpoints
+from sessiongraph.projections.ports import CheckpointStore
+from sessiongraph.projections.registry import Registry
+from sessiongraph.projections.service import Projections
+from sessiongraph.writing import Lifecycle, SessionWriting
 
 _log: Final = structlog.get_logger(__name__)
 
@@ -43,28 +52,43 @@ class LiveServices:
         settings: Settings,
         store: LogStore,
         feed: CommitFeed,
+        checkpoints: CheckpointStore,
+        registry: Registry,
         cursors: CursorCodec,
         now: Callable[[], EpochMillis],
     ) -> None:
         self._idle_close_s = settings.live_idle_close_s
         self._grace_s = settings.shutdown_grace_s
         self._deadline: float | None = None
+        self._store = store
+        self._checkpoints = checkpoints
         self.changes = CorpusChanges(cursors, settings.corpus_backlog)
         limits = LiveLimits(
             settings.write_delay_ms, settings.write_retry_ms, settings.unwritten_max_bytes
         )
         self._sessions = LiveSessions(store, limits, dropped=self.changes.closed)
         self.corpus = Corpus(store, self._sessions)
-        self.writing = SessionWriting(store, self.corpus, self._sessions, now, self.changes)
+        self.projections = Projections(
+            registry, store, feed, checkpoints, _projection_limits(settings)
+        )
+        told = _Told(self.changes, self.projections)
+        self.writing = SessionWriting(store, self.corpus, self._sessions, now, told)
         self.following = Following(store, feed, self.changes.commit, settings.follow_ring_events)
         self.writes = Unbroken()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Serve followers and close idle sessions while the block lasts, then write the rest."""
-        tasks = [asyncio.create_task(_kept_up("following", self.following.run))]
+        works = {
+            "following": self.following.run,
+            "projections": self.projections.run,
+            "filling checkpoints": self._fill_checkpoints,
+        }
         if self._idle_close_s:
-            tasks.append(asyncio.create_task(_kept_up("closing idle sessions", self._close_idle)))
+            works["closing idle sessions"] = self._close_idle
+        tasks = [
+            asyncio.create_task(_kept_up(name, work), name=name) for name, work in works.items()
+        ]
         await asyncio.sleep(0)  # the feed is read from here on
         try:
             yield
@@ -74,6 +98,7 @@ class LiveServices:
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)
+            await self._write_checkpoints()
 
     def end_streams(self) -> None:
         """Let every follower end cleanly; the time of a clean stop runs from here on."""
@@ -81,6 +106,7 @@ class LiveServices:
             self._deadline = asyncio.get_running_loop().time() + self._grace_s
             self.following.stop()
             self.changes.stop()
+            self.projections.stop()
 
     async def _close_idle(self) -> None:
         pause = min(_LONGEST_PAUSE_S, self._idle_close_s / 4)
@@ -88,11 +114,27 @@ class LiveServices:
             await asyncio.sleep(pause)
             await self.writing.close_idle(self._idle_close_s * 1000)
 
-    async def _write_the_rest(self) -> None:
+    async def _fill_checkpoints(self) -> None:
+        behind = await fill_checkpoints(self.projections, self._store, self._checkpoints)
+        if behind:
+            _log.info("sessions lack a checkpoint and are folded", sessions=behind)
+
+    def _left_s(self) -> float:
+        """How much time the end may still take."""
         assert self._deadline is not None
         left = self._deadline - asyncio.get_running_loop().time()
+        return max(left, _LEAST_SHARE * self._grace_s)
+
+    async def _write_checkpoints(self) -> None:
         try:
-            async with asyncio.timeout(max(left, _LEAST_SHARE * self._grace_s)):
+            async with asyncio.timeout(self._left_s()):
+                await self.projections.aclose()
+        except TimeoutError:
+            _log.warning("not every checkpoint was written: some logs are replayed further")
+
+    async def _write_the_rest(self) -> None:
+        try:
+            async with asyncio.timeout(self._left_s()):
                 await self.writes.finished()
                 await self.writing.close_all()
         except (SessionGraphError, TimeoutError) as error:
@@ -106,6 +148,36 @@ class LiveServices:
         for session in self._sessions.all():
             if not session.is_written:
                 self._sessions.discard(session.session_id)
+
+
+class _Told(Lifecycle):
+    """Whoever must hear what happens to sessions: the list's followers, and the projections."""
+
+    def __init__(self, changes: CorpusChanges, projections: Projections) -> None:
+        self._changes = changes
+        self._projections = projections
+
+    @override
+    def created(self, session_id: str) -> None:
+        self._changes.created(session_id)
+
+    @override
+    def resumed(self, session_id: str) -> None:
+        self._changes.resumed(session_id)
+
+    @override
+    def closed(self, session_id: str) -> None:
+        self._changes.closed(session_id)
+        self._projections.closed(session_id)
+
+    @override
+    def deleted(self, session_id: str) -> None:
+        self._changes.deleted(session_id)
+
+
+def _projection_limits(settings: Settings) -> ProjectionLimits:
+    checkpoints = CheckpointLimits(settings.checkpoint_events, settings.checkpoint_ms)
+    return ProjectionLimits(settings.projection_sessions, checkpoints)
 
 
 async def _kept_up(name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Hashable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Protocol, runtime_checkable
@@ -37,6 +37,7 @@ from resolvers.context import Services
 from schema.response import encode_response
 from server.broadcasting import Broadcastable, Outlet
 from server.documents import Document, Documents
+from server.frame_execution import FrameContext, FrameExecution
 from server.frames import Frame, SharedFrames
 from server.graphql_request import GraphQLRequest
 from server.refusals import OperationFailed
@@ -56,7 +57,10 @@ class Closable(Protocol):
 
 
 class Operations:
-    """The operations of one schema, over the services that all of them use."""
+    """The operations of one schema, over the services that all of them use.
+
+    frame_context: makes of the services the context of each frame of a subscription.
+    """
 
     def __init__(
         self,
@@ -64,11 +68,13 @@ class Operations:
         services: Services,
         documents: Documents,
         frames: SharedFrames | None = None,
+        frame_context: FrameContext = nullcontext,
     ) -> None:
         self.schema = schema
         self.services = services
         self.documents = documents
         self.frames = SharedFrames() if frames is None else frames
+        self.frame_context = frame_context
 
     def prepare(self, request: GraphQLRequest, scope: Hashable = None) -> Operation:
         """What a request asks for, ready to be run.
@@ -81,7 +87,11 @@ class Operations:
         """
         document = self.documents.read(request.query, self.schema)
         kind = document.operation(request.operation_name).operation
-        return Operation(self, request, document, kind is OperationType.SUBSCRIPTION, scope)
+        execution = FrameExecution(
+            self.schema, request, document, self.services, self.frame_context
+        )
+        streams = kind is OperationType.SUBSCRIPTION
+        return Operation(self, request, document, streams, scope, execution)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,6 +103,7 @@ class Operation:
     _document: Document
     is_subscription: bool
     _scope: Hashable
+    _execution: FrameExecution
 
     async def answer(self) -> bytes:
         """The response of a query or a mutation.
@@ -100,7 +111,7 @@ class Operation:
         Raises:
             OperationFailed: nothing was executed, because of the variables.
         """
-        result = await self._execute(None)
+        result = await self._execute()
         if result.data is None and result.errors and all(e.path is None for e in result.errors):
             raise OperationFailed(result.errors)
         return _encoded(result)
@@ -148,15 +159,13 @@ class Operation:
         return request.query, request.operation_name, variables, self._scope
 
     async def _frame(self, event: object) -> Frame:
-        return _encoded(await self._execute(event))
+        return _encoded(await self._execution.result(event))
 
-    async def _execute(self, root: object) -> Result:
-        """The result of the operation's selection; of a subscription, for one event of it."""
+    async def _execute(self) -> Result:
         return await self._operations.schema.execute(
             self._request.query,
             variable_values=self._request.variables,
             context_value=self._operations.services,
-            root_value=root,
             operation_name=self._request.operation_name,
         )
 
@@ -204,7 +213,7 @@ class Operation:
         return source
 
 
-def _encoded(result: Result) -> bytes:
+def _encoded(result: Result | ExecutionResult) -> bytes:
     response: dict[str, Any] = {"data": result.data}
     if result.errors:
         response["errors"] = [error.formatted for error in result.errors]

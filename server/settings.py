@@ -139,6 +139,26 @@ class Settings(BaseSettings):
         description="Changes of the session list kept in memory for those who come back to follow "
         "it (changes).",
     )
+    checkpoint_events: int = Field(
+        default=200,
+        ge=1,
+        le=1_000_000,
+        description="Events of one session after which the states of its projections are written, "
+        "where any has changed; at the end of a turn they always are (events).",
+    )
+    checkpoint_ms: int = Field(
+        default=5000,
+        ge=10,
+        le=3_600_000,
+        description="Time after which changed states are written at the latest (ms).",
+    )
+    projection_sessions: int = Field(
+        default=500,
+        ge=1,
+        le=1_000_000,
+        description="Sessions whose projections stay in memory while nobody follows them; the "
+        "others are opened from their checkpoints (sessions).",
+    )
     max_references: int = Field(
         default=3, ge=1, description="Most sessions that one message may reference (sessions)."
     )

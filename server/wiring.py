@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from providers.recordings.dsh import DshReader
+from providers.sqlite.checkpoints import SqliteCheckpointStore
 from providers.sqlite.log_store import SqliteLogStore
 from resolvers.context import Services as OperationServices
 from server.data_directory import DataDirectory
@@ -23,6 +24,8 @@ from sessiongraph.cursor import KEY_BYTES, CursorCodec
 from sessiongraph.header import EpochMillis
 from sessiongraph.importing import Importer
 from sessiongraph.ports import RecordingReader
+from sessiongraph.projections.registry import Registry, register_installed
+from sessiongraph.projections.units import first_party_registry
 from sessiongraph.query import QueryLimits, SessionQuery
 from sessiongraph.references.limits import ReferenceLimits
 from sessiongraph.references.prepare import ReferenceService
@@ -68,6 +71,7 @@ class Services:
             self.live.following,
             self.live.changes,
             self.live.writes,
+            self.live.projections,
             references=references,
         )
 
@@ -84,7 +88,9 @@ async def open_for_serving(settings: Settings, directory: DataDirectory) -> Asyn
     """
     async with _opened(directory) as store:
         cursors = CursorCodec(directory.cursor_key())
-        live = LiveServices(settings, store, store, cursors, now_ms)
+        checkpoints = SqliteCheckpointStore(store)
+        registry = all_projections()
+        live = LiveServices(settings, store, store, checkpoints, registry, cursors, now_ms)
         async with live.running():
             yield _services(settings, store, cursors, live)
 
@@ -140,6 +146,13 @@ def _services(
     corpus = Corpus(store) if live is None else live.corpus
     query = SessionQuery(corpus, cursors, limits)
     return Services(settings, store, query, Importer(store, now_ms), live)
+
+
+def all_projections() -> Registry:
+    """Our own projections and those of installed packages."""
+    registry = first_party_registry()
+    register_installed(registry)
+    return registry
 
 
 def now_ms() -> EpochMillis:

@@ -252,7 +252,12 @@ class LogEnd:
 
     def news(self) -> asyncio.Event:
         """An event that is set when something has come since it was asked for, or has ended."""
-        return self._ring.news()
+        if self._epoch > self._ring.ended_epoch:
+            return self._ring.news()
+        # There is no news any more; who waited for it would wait for ever.
+        over = asyncio.Event()
+        over.set()
+        return over
 
     def after(self, seq: Seq) -> list[tuple[Seq, PlacedEvent]] | None:
         """The events behind a seq, each with its own; None when only the store has them."""

@@ -79,6 +79,11 @@ class TailedLog:
         self._failure = failure
 
     @property
+    def stored(self) -> StoredSession | None:
+        """The part that is in the store, None when nothing is."""
+        return self._stored
+
+    @property
     def tail_length(self) -> int:
         """Events that are in memory alone."""
         return len(self._tail.events)

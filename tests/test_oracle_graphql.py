@@ -11,17 +11,21 @@ import asyncio
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from providers.sqlite.checkpoints import SqliteCheckpointStore
 from providers.sqlite.log_store import SqliteLogStore
 from resolvers.context import Services
 from schema.response import encode_response
 from sessiongraph.corpus import Corpus
 from sessiongraph.cursor import KEY_BYTES, CursorCodec
 from sessiongraph.importing import ImportReport
+from sessiongraph.projections.service import Projections
+from sessiongraph.projections.units import first_party_registry
 from sessiongraph.query import SessionQuery
 from tests.oracle import answers, corpus_answers, needs_oracle, oracle_root
 from tests.providers.sqlite.imports import counted, take
@@ -48,17 +52,25 @@ class Imported:
         self.store = SqliteLogStore.open(path)
         self.report: ImportReport = asyncio.run(take(self.store, folder))
         self.faults = asyncio.run(self.store.check())
+        self.encoding = folder.name
         query = SessionQuery(Corpus(self.store), CursorCodec(b"k" * KEY_BYTES))
         self._services = Services(query, "1.2.3")
-        self.ask("{ sessions(first: 1) { nodes { id } } }")  # opens the connection that stays
+        # Opens the connections that stay.
+        self.ask("{ sessions(first: 1) { nodes { projections { asOfSeq } } } }")
 
     def ask(self, document: str, **variables: Any) -> Any:
         """The data of one operation."""
 
         async def execute() -> Any:
-            return await SCHEMA.execute(
-                document, variable_values=variables, context_value=self._services
+            checkpoints = SqliteCheckpointStore(self.store)
+            registry = first_party_registry()
+            projections = Projections(registry, self.store, self.store, checkpoints)
+            services = replace(self._services, projections=projections)
+            result = await SCHEMA.execute(
+                document, variable_values=variables, context_value=services
             )
+            await projections.aclose()
+            return result
 
         result = asyncio.run(execute())
         body: Json = {"data": result.data}
@@ -376,3 +388,33 @@ def test_newer_generations_are_imported_whole(root: str, tmp_path: Path) -> None
             assert len(events) == each["lastSeq"] + 1
             if "torn" not in each["id"]:
                 assert each["header"]["source"]["notes"] == []
+
+
+# Projections
+
+SHARED_KEYS = (
+    "title",
+    "todos",
+    "goal",
+    "plan",
+    "sessionStats",
+    "tokenUsage",
+    "contextPressure",
+    "subagent",
+)
+"""The keys that the reference answers too."""
+
+
+@for_each_session
+def test_the_values_of_a_session_are_the_recorded_ones(imported: Imported, session_id: str) -> None:
+    recorded = {each["id"]: each["projections"] for each in answers(imported.encoding)}[session_id]
+    keys = ", ".join(f'"{key}"' for key in SHARED_KEYS)
+    found = imported.session(
+        session_id, f"projections(keys: [{keys}]) {{ asOfSeq views {{ key value }} }}"
+    )["projections"]
+    assert found["asOfSeq"] == recorded["asOfSeq"]
+    values = {view["key"]: view["value"] for view in found["views"]}
+    expected = {key: recorded["values"][key] for key in SHARED_KEYS}
+    # An estimate that ours leaves out on purpose.
+    expected["contextPressure"].pop("projectedTokens", None)
+    assert values == expected

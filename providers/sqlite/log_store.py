@@ -89,6 +89,20 @@ class SqliteLogStore:
         store._sweep()
         return store
 
+    @property
+    def readers(self) -> Readers:
+        """The reading connections, for what else lies in the file."""
+        return self._readers
+
+    @property
+    def writer(self) -> Writer:
+        """The one who writes the file.
+
+        Raises:
+            PersistenceFailed: the store was opened for reading only.
+        """
+        return self._write()
+
     @asynccontextmanager
     async def observe(self) -> AsyncIterator[LogReader]:
         """One read transaction.
@@ -255,6 +269,7 @@ class SqliteLogStore:
             connection.execute("UPDATE logs SET state = ? WHERE log = ?", (DOOMED, log))
             connection.execute("INSERT OR IGNORE INTO tombstones VALUES (?)", (octets,))
             connection.execute("DELETE FROM recordings WHERE id = ?", (octets,))
+            connection.execute("DELETE FROM checkpoints WHERE log = ?", (log,))
             commits.record(connection, CommitKind.DELETED, octets, epoch, 0, last_seq)
             commits.count(connection, sessions=-1, events=-(last_seq + 1))
             return log

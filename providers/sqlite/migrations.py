@@ -192,6 +192,23 @@ def m003_commits(db: Database) -> None:
 
 
 @migrations()
+def m004_checkpoints(db: Database) -> None:
+    """States of projections after one event of a log; read by log, so that a list costs a walk."""
+    db.execute("""
+        CREATE TABLE checkpoints (
+            log INTEGER NOT NULL,
+            key BLOB NOT NULL,
+            epoch INTEGER NOT NULL,
+            version INTEGER NOT NULL,
+            seq INTEGER NOT NULL,
+            changed_seq INTEGER NOT NULL,
+            state BLOB NOT NULL,
+            PRIMARY KEY (log, key)
+        ) STRICT
+        """)
+
+
+@migrations()
 def m005_carried(db: Database) -> None:
     """What can be carried from each message, and the sums of what is on the surface.
 

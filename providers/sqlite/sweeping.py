@@ -34,6 +34,7 @@ def sweep_log(writer: Writer, log: int) -> Future[None]:
         if remove_rows(connection, log, 0, ROWS_PER_JOB):
             return True
         connection.execute("DELETE FROM spans WHERE log = ?", (log,))
+        connection.execute("DELETE FROM checkpoints WHERE log = ?", (log,))
         connection.execute("DELETE FROM carried_sums WHERE log = ?", (log,))
         connection.execute("DELETE FROM logs WHERE log = ? AND state <> ?", (log, VISIBLE))
         return False

@@ -44,7 +44,7 @@ class Stop:
 
 
 TOUR: Final = (
-    Stop("The server", "{ server { version sessions events searchEnabled } }"),
+    Stop("The server", "{ server { version sessions events searchEnabled projectionKeys } }"),
     Stop(
         "The newest sessions",
         "{ sessions(first: 3) { nodes { id title lastSeq header { createdAt origin } } "
@@ -84,6 +84,12 @@ TOUR: Final = (
         "The family of a fork",
         '{ session(id: "harbor-retry-fork-a") { lineage { complete ancestors { id } '
         "descendants { nodes { depth session { id title } } } } } }",
+    ),
+    Stop(
+        "Values folded from the log of a session",
+        '{ session(id: "harbor-release") { projections(keys: ["todos", "goal", "tokenUsage"]) '
+        "{ asOfSeq views { key seq ... on TodosView { todos { content status } } "
+        "... on GoalView { objective phase } ... on TokenUsageView { outputTokens } } } } }",
     ),
     Stop(
         "What the agent has just done",
@@ -135,6 +141,13 @@ TOUR: Final = (
         "Following from where one was",
         'subscription { sessionEvents(sessionId: "tour", afterSeq: 2) { seq type } }',
         frames=2,
+    ),
+    Stop(
+        "Values that are pushed when they change, a snapshot first",
+        'subscription { projections(sessionId: "tour", keys: ["title", "activity"]) { '
+        "... on ProjectionSnapshot { asOfSeq views { key seq value } } "
+        "... on ProjectionChange { view { key seq value } } } }",
+        frames=1,
     ),
     Stop(
         "A session that goes cold",

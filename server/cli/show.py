@@ -1,4 +1,4 @@
-"""``sessiongraph show``: one session, as a transcript of what its model sees now."""
+"""``sessiongraph show``: one session, its projections, and what its model sees now."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from server.cli.options import Common, common_options, examples, json_option
         "sessiongraph show harbor-tour",
         "sessiongraph show harbor-tour --raw | head -3",
         "sessiongraph show harbor-tour --json | jq .surface[0].data",
+        "sessiongraph show harbor-tour --json | jq '.projections.views[] | {key, value}'",
     ),
 )
 @click.argument("session_id", metavar="ID")
@@ -22,7 +23,7 @@ from server.cli.options import Common, common_options, examples, json_option
 @json_option
 @common_options
 def command(common: Common, session_id: str, raw: bool, as_json: bool) -> None:
-    """Show a session: its header, its title, and its current surface as a transcript."""
+    """Show a session: its header, its projections, and its current surface as a transcript."""
     if raw and as_json:
         raise click.UsageError("--raw is JSON already: leave out --json")
     settings = common.settings()

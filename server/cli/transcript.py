@@ -1,4 +1,4 @@
-"""How one session is shown: a head, and what its model sees now as a transcript."""
+"""How one session is shown: a head, its projections, and what its model sees now."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from rich.text import Text
 
 from server.cli.output import binary_stdout, moment, stdout_console, visible
 from server.cli.reading import log_lines, not_found, session_of, surface_of
+from server.cli.shown_views import print_views, views_as_json, views_of
 from server.wiring import Services
 from sessiongraph import lossless, payloads
 from sessiongraph.corpus import LogicalSession
@@ -39,6 +40,7 @@ async def print_transcript(services: Services, session_id: str) -> None:
     async with services.query.observe() as observation:
         session = await session_of(observation, session_id)
         _print_head(console, session)
+        print_views(console, await views_of(services, session_id))
         async for page in surface_of(observation, session):
             for placed in page:
                 _print_message(console, placed)
@@ -121,7 +123,8 @@ async def print_session_json(services: Services, session_id: str) -> None:
     out = binary_stdout()
     async with services.query.observe() as observation:
         session = await session_of(observation, session_id)
-        head = lossless.encode(_head_as_json(session))
+        projections = views_as_json(await views_of(services, session_id))
+        head = lossless.encode({**_head_as_json(session), "projections": projections})
         out.write(head.removesuffix(b"}") + b',"surface":[')
         separator = b""
         async for page in surface_of(observation, session):

@@ -111,6 +111,14 @@ class Checkpointing:
         if self._writing is not None:
             await asyncio.wait([self._writing])
 
+    def abandon(self) -> asyncio.Task[None] | None:
+        """Write nothing more and break off what is on its way; answers what is ending then."""
+        self._stopped = True
+        self._disarm()
+        if self._writing is not None:
+            self._writing.cancel()
+        return self._writing
+
     async def _write(self) -> None:
         try:
             while await self._write_once() and self._asked_again and not self.is_saved:

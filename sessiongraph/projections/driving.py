@@ -148,17 +148,33 @@ class Drive:
             session.channel.end(None)
 
     async def aclose(self) -> None:
-        """Write what is not written and end what runs in the background; after :meth:`run`."""
+        """Write what is not written and end what runs in the background; after :meth:`run`.
+
+        Who has no time for that cancels it, and nothing of it goes on.
+        """
         self.stop()
-        while self._tasks:
-            await asyncio.wait(set(self._tasks))
-        sessions = list(self._sessions.values())
-        self._sessions.clear()
-        # Many at a time, so that a store can write them in one transaction.
-        for start in range(0, len(sessions), _SAVED_AT_ONCE):
-            part = sessions[start : start + _SAVED_AT_ONCE]
-            await asyncio.gather(*(session.save() for session in part))
-            await asyncio.gather(*(session.stop_saving() for session in part))
+        try:
+            while self._tasks:
+                await asyncio.wait(set(self._tasks))
+            # Many at a time, so that a store can write them in one transaction.
+            sessions = list(self._sessions.values())
+            for start in range(0, len(sessions), _SAVED_AT_ONCE):
+                part = sessions[start : start + _SAVED_AT_ONCE]
+                await asyncio.gather(*(session.save() for session in part))
+                await asyncio.gather(*(session.stop_saving() for session in part))
+        except asyncio.CancelledError:
+            await self._abandon()
+            raise
+        finally:
+            self._sessions.clear()
+
+    async def _abandon(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        saving = (session.abandon_saving() for session in self._sessions.values())
+        ending = {*self._tasks, *(task for task in saving if task is not None)}
+        if ending:
+            await asyncio.wait(ending)
 
     def in_background(self, work: Coroutine[Any, Any, None]) -> None:
         """Do some work that :meth:`aclose` waits for."""

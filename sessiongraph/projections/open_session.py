@@ -164,6 +164,10 @@ class OpenSession:
         if self._checkpointing is not None:
             await self._checkpointing.stop()
 
+    def abandon_saving(self) -> asyncio.Task[None] | None:
+        """Break off a checkpoint that is on its way; answers what is ending then."""
+        return None if self._checkpointing is None else self._checkpointing.abandon()
+
     def remember_failures(self) -> None:
         """Let the next opening know which units have failed."""
         if self._cells is not None and self._stored is not None:

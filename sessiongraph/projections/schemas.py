@@ -82,7 +82,10 @@ def _is_plain(value: Any) -> bool:
                 return False
         return True
     if kind is list:
-        return all(type(member) in _SCALARS or _is_plain(member) for member in value)
+        for member in value:  # noqa: SIM110 - a generator costs as much again
+            if type(member) not in _SCALARS and not _is_plain(member):
+                return False
+        return True
     if kind is float:
         return math.isfinite(value)
     return kind in _SCALARS

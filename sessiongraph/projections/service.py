@@ -6,7 +6,7 @@ session written first.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncGenerator, Collection
 from contextlib import aclosing
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from sessiongraph.ports import CommitFeed, LogStore, StoredSession
 from sessiongraph.projections.driving import Drive, ProjectionLimits
 from sessiongraph.projections.open_session import OpenSession
 from sessiongraph.projections.ports import CheckpointStore
+from sessiongraph.projections.pushing import Keys, Place, ViewStream
 from sessiongraph.projections.registry import Registry
 from sessiongraph.projections.views import Change, Snapshot
 
@@ -98,28 +99,32 @@ class Projections:
         """
         return self._open(session_id).cells.checkpoint()
 
-    async def subscribe(
-        self, session_id: str, keys: Collection[str] | None = None
-    ) -> AsyncIterator[Snapshot | Change]:
+    def subscribe(self, session_id: str, keys: Collection[str] | None = None) -> ViewStream:
         """A snapshot, then every change of a view by a committed event; no gap, no overlap.
 
         Ends when the session is deleted or the server stops. The changes are the same objects for
         every subscriber of the session.
 
-        Raises:
+        Raises, from the stream:
             SessionNotFound: there is no such stored session.
             LogReplaced: the log was read anew.
             CorruptSession, PersistenceFailed: its log cannot be read.
         """
+        place, named = Place(), None if keys is None else frozenset(keys)
+        return ViewStream(place, named, self._frames(session_id, place, named))
+
+    async def _frames(
+        self, session_id: str, place: Place, keys: Keys | None
+    ) -> AsyncGenerator[Snapshot | Change, None]:
         session = await self._drive.ready(session_id)
         # From here to the first frame nothing waits: the place and the snapshot are of one moment.
         channel = session.channel
-        number = channel.join()
+        channel.join(place)
         try:
             if self._drive.stopped:
                 channel.end(None)
             yield session.snapshot(keys)
-            async with aclosing(channel.changes(number, keys)) as changes:  # type: ignore[type-var]
+            async with aclosing(channel.changes(place, keys)) as changes:  # type: ignore[type-var]
                 async for change in changes:
                     yield change
         finally:

@@ -6,11 +6,19 @@ All three are shared between everybody who is shown them, and never changed.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 import msgspec
 
 from sessiongraph.event import Seq
+
+
+class Freshness(StrEnum):
+    """CURRENT: everything committed. STORED: what the last checkpoint says, no log is read."""
+
+    CURRENT = "current"
+    STORED = "stored"
 
 
 class View(msgspec.Struct, frozen=True):
@@ -47,3 +55,8 @@ class Change:
 
     session_id: str
     view: View
+
+    @property
+    def frame_key(self) -> Change:
+        """What makes another change the same for those who share what they make of it."""
+        return self

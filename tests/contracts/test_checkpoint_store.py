@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+from providers.sqlite.checkpoints import SqliteCheckpointStore
+from providers.sqlite.log_store import SqliteLogStore
 from sessiongraph.ports import LogStore
 from sessiongraph.projections.ports import CheckpointStore
 from tests.contracts.checkpoint_store import (
@@ -26,25 +26,13 @@ def _open_plain(path: Path) -> tuple[LogStore, CheckpointStore]:
 
 
 def _open_sqlite(path: Path) -> tuple[LogStore, CheckpointStore]:
-    logs = import_module("providers.sqlite.log_store").SqliteLogStore.open(path)
-    return logs, import_module("providers.sqlite.checkpoints").SqliteCheckpointStore(logs)
+    logs = SqliteLogStore.open(path)
+    return logs, SqliteCheckpointStore(logs)
 
-
-def _exists(module: str) -> bool:
-    try:
-        return find_spec(module) is not None
-    except ModuleNotFoundError:
-        return False
-
-
-_needs_sqlite = pytest.mark.skipif(
-    not _exists("providers.sqlite.checkpoints"),
-    reason="providers.sqlite.checkpoints is not written yet",
-)
 
 PROVIDERS = [
     pytest.param(Provider("plain", _open_plain, durable=False), id="plain"),
-    pytest.param(Provider("sqlite", _open_sqlite, durable=True), id="sqlite", marks=_needs_sqlite),
+    pytest.param(Provider("sqlite", _open_sqlite, durable=True), id="sqlite"),
 ]
 
 

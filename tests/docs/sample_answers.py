@@ -12,6 +12,7 @@ from typing import Any
 
 from providers.recordings.discovery import find_recordings
 from providers.recordings.dsh import DshReader
+from providers.sqlite.checkpoints import SqliteCheckpointStore
 from providers.sqlite.log_store import SqliteLogStore
 from resolvers.context import Services
 from schema.response import encode_response
@@ -20,6 +21,8 @@ from server.samples import sample_sessions
 from sessiongraph.corpus import Corpus
 from sessiongraph.cursor import KEY_BYTES, CursorCodec
 from sessiongraph.importing import Importer
+from sessiongraph.projections.service import Projections
+from sessiongraph.projections.units import first_party_registry
 from sessiongraph.query import SessionQuery
 
 
@@ -28,7 +31,9 @@ class SampleAnswers:
 
     def __init__(self, store: SqliteLogStore) -> None:
         query = SessionQuery(Corpus(store), CursorCodec(b"k" * KEY_BYTES))
-        self._services = Services(query=query, version="0")
+        checkpoints = SqliteCheckpointStore(store)
+        self.projections = Projections(first_party_registry(), store, store, checkpoints)
+        self._services = Services(query=query, version="0", projections=self.projections)
         self._schema = build_schema()
 
     @classmethod
@@ -41,7 +46,9 @@ class SampleAnswers:
                 recordings = find_recordings([samples], [DshReader()])
                 report = await Importer(store, lambda: 0).run(recordings)
                 assert not report.refused
-                yield cls(store)
+                answers = cls(store)
+                yield answers
+                await answers.projections.aclose()
             finally:
                 await store.close()
 

@@ -65,3 +65,10 @@ def test_the_readme_has_one_command_that_runs_it_and_one_that_passes_the_tests()
     assert "pip install . && sessiongraph demo" in README
     assert "pip install '.[test]' && pytest" in README
     assert "pip install -qq '.[test]'" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+
+
+def test_the_projection_in_the_readme_is_the_one_of_the_example() -> None:
+    example = ROOT / "docs" / "example-projection" / "word_count.py"
+    (shown,) = re.findall(r"```python\n(WORD_COUNT = .*?)```", README, re.DOTALL)
+    assert shown in example.read_text(encoding="utf-8")
+    assert len(shown.splitlines()) <= 10

@@ -17,6 +17,7 @@ from typing import Any
 
 from providers.recordings.discovery import find_recordings
 from providers.recordings.dsh import DshReader
+from providers.sqlite.checkpoints import SqliteCheckpointStore
 from providers.sqlite.log_store import SqliteLogStore
 from resolvers.context import Services
 from schema.response import encode_response
@@ -29,6 +30,8 @@ from sessiongraph.following import RING_EVENTS, Following
 from sessiongraph.importing import Importer, ImportReport
 from sessiongraph.live_sessions import LiveLimits, LiveSessions
 from sessiongraph.ports import PlacedEntry, Position
+from sessiongraph.projections.service import Projections
+from sessiongraph.projections.units import first_party_registry
 from sessiongraph.query import SessionQuery
 from sessiongraph.writing import SessionWriting
 from tests.schema.asking import Answer
@@ -110,8 +113,17 @@ class Server:
             self.store, corpus, self.live, lambda: next(ticks), self.changes
         )
         self.following = Following(self.store, self.store, self.changes.commit, ring_events)
+        self.checkpoints = SqliteCheckpointStore(self.store)
+        self.projections = Projections(
+            first_party_registry(), self.store, self.store, self.checkpoints
+        )
         self.services = Services(
-            SessionQuery(corpus, cursors), "1", self.writing, self.following, self.changes
+            SessionQuery(corpus, cursors),
+            "1",
+            self.writing,
+            self.following,
+            self.changes,
+            projections=self.projections,
         )
         self._streams: list[Stream] = []
 
@@ -163,6 +175,7 @@ class Server:
         """End as a server does."""
         self.following.stop()
         self.changes.stop()
+        self.projections.stop()
         await self.services.writes.finished()
         await self.writing.close_all()
 
@@ -202,6 +215,7 @@ async def server_over(
     before = asyncio.all_tasks()
     server = Server(path, ring_events=ring_events, backlog=backlog, write_delay_ms=write_delay_ms)
     feeding = asyncio.create_task(server.following.run())
+    folding = asyncio.create_task(server.projections.run())
     await asyncio.sleep(0)
     try:
         yield server
@@ -209,6 +223,9 @@ async def server_over(
         server.store.refuses = False
         await server.close_streams()
         await server.stop()
+        folding.cancel()
+        await asyncio.wait([folding])
+        await server.projections.aclose()
         await server.store.close()
         await feeding
     left = asyncio.all_tasks() - before

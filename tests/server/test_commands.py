@@ -149,6 +149,38 @@ def test_show_prints_head_and_surface_as_a_transcript(sample_store: Path) -> Non
     assert all(line == line.rstrip() for line in lines)
 
 
+def test_show_prints_the_projections_between_head_and_transcript(sample_store: Path) -> None:
+    done = run("show", "harbor-ledger-migration", "--data-dir", sample_store)
+    assert (done.returncode, done.stderr) == (0, "")
+    _, views, transcript = done.stdout.split("\n\n", 2)
+    assert "✓ Backfill in batches" in views
+    goal = r"^goal +Store money as integer minor units; .* \(complete\)$"
+    assert re.search(goal, views, re.MULTILINE)
+    assert re.search(r"^sessionStats +turns 7, steps 19, llm 58.6 s", views, re.MULTILINE)
+    assert re.search(r"^turnOutline +7 turns$", views, re.MULTILINE)
+    assert "title" not in views
+    assert transcript.startswith("user")
+
+
+def test_show_json_has_every_view_as_the_api_has_it(sample_store: Path) -> None:
+    (shown,) = lines_of(run("show", "harbor-release", "--json", "--data-dir", sample_store).stdout)
+    projections = shown["projections"]
+    assert projections["asOfSeq"] == shown["lastSeq"]
+    views = {view["key"]: view for view in projections["views"]}
+    assert views["title"]["value"] == shown["title"] == "Release 2.4.0"
+    assert views["turnOutline"]["value"][0]["turn"] == 1
+    assert list(views)[:3] == ["title", "todos", "goal"]
+
+
+def test_show_of_a_log_that_cannot_be_folded_says_so_and_shows_the_rest(tmp_path: Path) -> None:
+    data_dir = imported(tmp_path, write_log(tmp_path / "session.jsonl", "short"))
+    break_store(data_dir, "UPDATE logs SET last_seq = 5")
+    done = run("show", "short", "--data-dir", data_dir)
+    assert done.returncode == 0
+    assert "hello" in done.stdout
+    assert "its projections cannot be read: 'short' ends before event 5" in done.stderr
+
+
 def test_show_json_is_one_object_with_the_surface(sample_store: Path) -> None:
     (shown,) = lines_of(run("show", "harbor-tour", "--json", "--data-dir", sample_store).stdout)
     assert shown["id"] == shown["header"]["sessionId"] == "harbor-tour"

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from providers.sqlite.checkpoints import SqliteCheckpointStore
 from server.data_directory import DataDirectory
 from server.live_services import LiveServices
 from server.settings import Settings
@@ -21,6 +22,8 @@ from sessiongraph.live_sessions import Durability, LiveLimits
 from sessiongraph.new_event import NewEvent
 from sessiongraph.new_session import NewSession
 from sessiongraph.ports import PlacedEntry, Position
+from sessiongraph.projections.checkpointing import CheckpointLimits
+from sessiongraph.projections.driving import ProjectionLimits
 
 EVENT = NewEvent.of("custom/thing", {"a": 1})
 
@@ -175,11 +178,84 @@ def test_every_setting_of_the_live_half_reaches_its_place(tmp_path: Path) -> Non
             follow_ring_events=4,
             corpus_backlog=5,
             live_idle_close_s=0,
+            projection_sessions=7,
+            checkpoint_events=8,
+            checkpoint_ms=90,
         ) as (_, live):
             assert live._sessions._limits == LiveLimits(1, 20, 3000)
             assert live.following._ring_events == 4
             assert live.changes._backlog.maxlen == 5
-            names = {str(task.get_coro()) for task in asyncio.all_tasks()}
-            assert sum("_kept_up" in name for name in names) == 1
+            assert live.projections._drive._limits == ProjectionLimits(7, CheckpointLimits(8, 90))
+            names = {task.get_name() for task in asyncio.all_tasks()}
+            assert "following" in names
+            assert "closing idle sessions" not in names
 
     asyncio.run(run())
+
+
+# Projections
+
+
+async def stored_title(live: LiveServices, services: Services, session_id: str) -> tuple[int, Any]:
+    async with services.store.observe() as reader:
+        stored = (await reader.find([session_id]))[session_id]
+    snapshot = (await live.projections.stored([stored], ["title"]))[session_id]
+    return snapshot.as_of_seq, snapshot.values().get("title")
+
+
+TITLE = NewEvent.of("session/title", {"title": "half a turn", "messageSeqs": []})
+
+
+def test_a_clean_stop_writes_what_was_folded(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with served(tmp_path, write_delay_ms=60_000) as (_, live):
+            await live.writing.create(NewSession(session_id="s"), Durability.DURABLE)
+            await live.writing.append("s", [EVENT, TITLE], None, Durability.ACCEPTED)
+        async with served(tmp_path) as (services, live):
+            assert await stored_title(live, services, "s") == (1, "half a turn")
+
+    asyncio.run(run())
+
+
+def test_a_start_gives_checkpoints_to_sessions_that_lack_them(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with served(tmp_path) as (services, live):
+            await live.writing.create(NewSession(session_id="s"), Durability.DURABLE)
+            await live.writing.append("s", [TITLE], None, Durability.DURABLE)
+        async with open_for_writing(
+            Settings(data_dir=tmp_path), DataDirectory(tmp_path)
+        ) as services:
+            await services.store.writer.run(lambda each: each.execute("DELETE FROM checkpoints"))
+        async with served(tmp_path) as (services, live), asyncio.timeout(20):
+            while await stored_title(live, services, "s") != (0, "half a turn"):  # noqa: ASYNC110
+                await asyncio.sleep(0.005)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("fails", [True, False], ids=["fails", "hangs"])
+def test_checkpoints_that_cannot_be_written_do_not_hold_up_a_stop(
+    tmp_path: Path, fails: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def sick(*_: Any) -> None:
+        if fails:
+            raise PersistenceFailed("the disk is full")
+        await asyncio.Event().wait()
+
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        async with served(tmp_path, shutdown_grace_s=1) as (_, live):
+            await live.writing.create(NewSession(session_id="s"), Durability.DURABLE)
+            monkeypatch.setattr(SqliteCheckpointStore, "write", sick)
+            await live.writing.append("s", [TITLE], None, Durability.DURABLE)
+            await live.projections.snapshot("s")
+            begun = loop.time()
+        assert loop.time() - begun < 5
+        monkeypatch.undo()
+        async with served(tmp_path) as (_, live):
+            assert (await live.projections.snapshot("s")).values()["title"] == "half a turn"
+
+    with capture_logs() as logged:
+        asyncio.run(run())
+    warnings = [each["event"] for each in logged if each["log_level"] == "warning"]
+    assert any("checkpoint" in each for each in warnings)

@@ -513,3 +513,26 @@ def test_a_store_that_cannot_be_read_for_a_while_is_read_again_later(
             assert positions == sorted(set(positions))
 
     run(scenario())
+
+
+def test_whoever_asks_for_news_after_the_end_of_a_log_does_not_wait_for_it(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with followed(tmp_path) as (engine, following, served):
+            await say_numbered(engine, 1)
+            async with aclosing(following.events("a", -1)) as events:
+                assert (await anext(events)).seq == 0
+                await say_numbered(engine, 1)
+                assert (await anext(events)).seq == 1
+                end = events.end
+                assert end is not None
+                await say_numbered(engine, 1)
+                assert await engine.store.delete("a")
+                while not served or served[-1].kind is not CommitKind.DELETED:
+                    await soon()
+                news = end.news()
+                assert [place for place, _ in end.after(1) or ()] == [2]
+                assert news.is_set()
+                assert end.after(2) == []
+                assert [placed.seq async for placed in events] == [2]
+
+    run(scenario())

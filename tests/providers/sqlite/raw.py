@@ -77,6 +77,10 @@ _STRAYS = {
         SELECT log FROM carried_sums LEFT JOIN logs USING (log) WHERE state IS NOT 1
         """,
     "spans": "SELECT log FROM spans LEFT JOIN logs USING (log) WHERE state IS NOT 1",
+    "checkpoints": """
+        SELECT log FROM checkpoints LEFT JOIN logs USING (log)
+        WHERE logs.state IS NOT 1 OR checkpoints.epoch <> logs.epoch OR seq > last_seq
+        """,
 }
 
 
@@ -138,3 +142,23 @@ async def queued(store: SqliteLogStore, sql: str) -> Rows:
     writer = store._write()
     job = writer.submit(lambda connection: connection.execute(sql).fetchall(), bulk=True)
     return await asyncio.wrap_future(job)
+
+
+@contextmanager
+def read_statements(store: SqliteLogStore) -> Iterator[list[str]]:
+    """Every statement that is read with, as long as the block lasts."""
+    statements: list[str] = []
+    readers, borrow = store.readers, store.readers.borrow
+
+    def traced() -> sqlite3.Connection:
+        connection = borrow()
+        connection.set_trace_callback(statements.append)
+        return connection
+
+    readers.borrow = traced  # type: ignore[method-assign]
+    try:
+        yield statements
+    finally:
+        readers.borrow = borrow  # type: ignore[method-assign]
+        for connection in readers._idle:
+            connection.set_trace_callback(None)

@@ -165,6 +165,7 @@ MADE_BY = {
     "logs": "m001_logs",
     **dict.fromkeys(("types", "events", "citers", "spans", "citations"), "m002_events"),
     **dict.fromkeys(("commits", "tombstones", "recordings", "totals"), "m003_commits"),
+    "checkpoints": "m004_checkpoints",
     **dict.fromkeys(("carried", "carried_sums"), "m005_carried"),
     "covers": "m006_covers",
 }

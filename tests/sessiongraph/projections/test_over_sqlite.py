@@ -13,14 +13,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from providers.sqlite.checkpoints import SqliteCheckpointStore
 from providers.sqlite.log_store import SqliteLogStore
 from sessiongraph.event import Entry
 from sessiongraph.projections import Projection
+from sessiongraph.projections.ports import LogIdentity
 from sessiongraph.projections.registry import Registry
 from sessiongraph.projections.service import Projections
 from sessiongraph.projections.units import FIRST_PARTY
 from sessiongraph.projections.views import Change, Snapshot
-from tests.plain_store import run
+from tests.plain_store import prefix_of, run
+from tests.providers.sqlite import raw
 from tests.sessiongraph.projections.driven import until
 from tests.sessiongraph.projections.plain_checkpoints import PlainCheckpointStore
 from tests.sessiongraph.projections.random_units import plain_fold, told, unit_sets
@@ -35,7 +38,8 @@ async def serving(
 ) -> AsyncIterator[tuple[SqliteLogStore, Projections]]:
     """A running server over a file."""
     store = SqliteLogStore.open(path)
-    projections = Projections(Registry(units), store, store, checkpoints or PlainCheckpointStore())
+    kept = checkpoints or SqliteCheckpointStore(store)
+    projections = Projections(Registry(units), store, store, kept)
     running = asyncio.ensure_future(projections.run())
     await asyncio.sleep(0)
     try:
@@ -146,3 +150,66 @@ def test_a_long_imported_log_is_folded_from_its_file_and_again_from_its_checkpoi
             assert (again.as_of_seq, again.views) == (first.as_of_seq, first.views)
 
     run(scenario())
+
+
+DAMAGE = (
+    "DELETE FROM checkpoints WHERE key = ?",
+    "UPDATE checkpoints SET state = x'7b' WHERE key = ?",
+    "UPDATE checkpoints SET state = x'c328' WHERE key = ?",
+    "UPDATE checkpoints SET state = CAST('[1, \"another shape\"]' AS BLOB) WHERE key = ?",
+    "UPDATE checkpoints SET version = version + 1 WHERE key = ?",
+    "UPDATE checkpoints SET epoch = epoch + 1 WHERE key = ?",
+    "UPDATE checkpoints SET changed_seq = seq + 1 WHERE key = ?",
+    "UPDATE OR REPLACE checkpoints SET log = log + 1 WHERE key = ?",
+)
+
+
+@settings(max_examples=25)
+@given(
+    data=st.data(),
+    units=unit_sets(),
+    log=logs(min_size=1),
+    damage=st.lists(st.tuples(st.sampled_from(DAMAGE), st.integers(0, 3)), max_size=3),
+    replaced=st.booleans(),
+)
+def test_whatever_becomes_of_the_rows_in_a_file_a_value_is_that_of_a_fold_from_scratch(
+    folder: Path,
+    data: st.DataObject,
+    units: list[Projection[Any]],
+    log: list[Entry],
+    damage: list[tuple[str, int]],
+    replaced: bool,
+) -> None:
+    """Checkpoint at some event, damage, restore, continue; also when the log is another one."""
+    path = folder / f"{next(_numbers)}.db"
+    cut = data.draw(st.integers(0, len(log)))
+    entries = placed(log)
+
+    async def write() -> None:
+        async with serving(path, units) as (store, projections):
+            epoch = await store.create(header("a"), entries[:cut])
+            await projections.save("a")
+            if replaced:
+                staged = await store.stage(header("a"))
+                await staged.append(entries)
+                await staged.publish(header("a"))
+            elif entries[cut:]:
+                await store.append("a", epoch, entries[cut:])
+
+    async def read() -> None:
+        async with serving(path, units) as (store, projections):
+            async with store.observe() as reader:
+                stored = (await reader.find(["a"]))["a"]
+            rows = await SqliteCheckpointStore(store).rows(
+                [LogIdentity.of(stored)], [unit.key for unit in units]
+            )
+            seqs = {row.key: row.seq for row in rows.get("a", ())}
+            listed = (await projections.stored([stored]))["a"]
+            for key, value in told(listed).items():
+                assert value == plain_fold(units, prefix_of(log, seqs[key])).told()[key]
+            assert told(await projections.snapshot("a")) == plain_fold(units, log).told()
+
+    run(write())
+    for statement, number in damage:
+        raw.change(path, statement, units[number % len(units)].key.encode())
+    run(read())

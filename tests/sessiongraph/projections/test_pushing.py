@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
 
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sessiongraph.errors import LogReplaced
-from sessiongraph.projections.pushing import Channel
+from sessiongraph.projections.pushing import Channel, ChannelEnd, Place, ViewStream
 from sessiongraph.projections.views import View
 from tests.plain_store import run
 
@@ -60,7 +61,7 @@ def test_only_the_named_keys_arrive() -> None:
         feed = channel()
         number = feed.join()
         feed.publish(views(("a", 0), ("b", 0), ("a", 1)))
-        assert await drained(feed, number, ["b", "nobody"]) == [("b", 0)]
+        assert await drained(feed, number, frozenset({"b", "nobody"})) == [("b", 0)]
 
     run(scenario())
 
@@ -202,5 +203,133 @@ def test_without_subscribers_nothing_is_kept() -> None:
         feed.publish(views(("a", 1)))
         feed.leave()
         assert (feed.is_watched, len(feed._ring), len(feed._latest)) == (False, 0, 0)
+
+    run(scenario())
+
+
+# Those who are given changes by somebody else
+
+
+def end_of(feed: Channel, place: Place, keys: Any = None) -> ChannelEnd | None:
+    async def nothing() -> AsyncGenerator[Any, None]:
+        return
+        yield
+
+    return ViewStream(place, keys, nothing()).end
+
+
+def test_who_has_everything_can_be_given_what_comes_and_goes_on_behind_it() -> None:
+    async def scenario() -> None:
+        feed = channel()
+        place = feed.join()
+        stream = feed.changes(place, None)
+        feed.publish(views(("a", 0)))
+        first = await anext(stream)
+        end = end_of(feed, place)
+        assert end is not None
+        news = end.news()
+        feed.publish(views(("a", 1), ("b", 1)))
+        assert news.is_set()
+        assert end_of(feed, place) is None
+        arrived = end.after(place.number)
+        assert arrived is not None
+        assert [change.view.seq for _, change in arrived] == [1, 1]
+        place.number = arrived[-1][0]
+        feed.publish(views(("a", 2)))
+        assert (first.view.seq, (await anext(stream)).view.seq) == (0, 2)
+
+    run(scenario())
+
+
+def test_whoever_asks_for_news_after_the_end_does_not_wait_for_it() -> None:
+    async def scenario() -> None:
+        feed = channel()
+        place = feed.join()
+        end = end_of(feed, place)
+        assert end is not None
+        feed.publish(views(("a", 0)))
+        feed.end(None)
+        news = end.news()
+        assert [change.view.seq for _, change in end.after(place.number) or ()] == [0]
+        assert news.is_set()
+        assert end.after(place.number + 1) == []
+
+    run(scenario())
+
+
+def test_before_a_subscriber_has_joined_nobody_else_can_serve_it() -> None:
+    assert end_of(channel(), Place()) is None
+
+
+def test_the_ends_of_those_who_asked_for_the_same_keys_are_equal() -> None:
+    async def scenario() -> None:
+        feed = channel()
+        one, other = feed.join(), feed.join()
+        keys = frozenset({"a"})
+        assert end_of(feed, one, keys) == end_of(feed, other, keys)
+        assert end_of(feed, one, keys) != end_of(feed, other)
+
+    run(scenario())
+
+
+def test_nobody_is_woken_by_a_key_that_was_not_asked_for_and_nothing_is_lost_by_it() -> None:
+    async def scenario() -> None:
+        feed = channel(ring=4)
+        place = feed.join()
+        keys = frozenset({"a"})
+        stream = feed.changes(place, keys)
+        waiting = asyncio.ensure_future(anext(stream))
+        await asyncio.sleep(0)
+        news = feed.news(keys)
+        for seq in range(20):
+            feed.publish(views(("b", seq)))
+        assert not news.is_set()
+        feed.publish(views(("a", 20), ("a", 21), ("b", 22)))
+        found = [await waiting, await anext(stream)]
+        assert [change.view.seq for change in found] == [20, 21]
+        assert feed.after(place.number, keys) == []
+
+    run(scenario())
+
+
+@given(
+    batches=st.lists(
+        st.lists(st.sampled_from("abc"), min_size=1, max_size=4), min_size=1, max_size=12
+    ),
+    keys=st.none() | st.frozensets(st.sampled_from("abc"), min_size=1),
+    ring=st.integers(1, 6),
+    reads=st.lists(st.booleans(), min_size=12, max_size=12),
+)
+def test_whoever_lags_gets_everything_the_ring_has_and_always_the_latest_of_each_key(
+    batches: list[list[str]], keys: frozenset[str] | None, ring: int, reads: list[bool]
+) -> None:
+    async def scenario() -> None:
+        feed = channel(ring)
+        place = feed.join()
+        stream = feed.changes(place, keys)
+        got: list[Told] = []
+        told: list[Told] = []
+        lost = False
+        unread = 0
+        for batch, reading in zip(batches, reads, strict=False):
+            news = [(key, seq) for seq, key in enumerate(batch, len(told))]
+            told += news
+            feed.publish(views(*news))
+            unread += len(batch)
+            lost = lost or unread > ring
+            if reading:
+                while feed.after(place.number, keys) != []:
+                    change = await anext(stream)
+                    got.append((change.view.key, change.view.seq))
+                unread = 0
+        feed.end(None)
+        got += [(change.view.key, change.view.seq) async for change in stream]
+        wanted = [each for each in told if keys is None or each[0] in keys]
+        assert [each for each in wanted if each in got] == got
+        for key in {key for key, _ in wanted}:
+            latest = [each for each in wanted if each[0] == key][-1]
+            assert latest in got
+        if not lost:
+            assert got == wanted
 
     run(scenario())
