@@ -16,6 +16,7 @@ from typing import Final
 
 from benchmarks import (
     appending,
+    carrying,
     following,
     http_appends,
     importing,
@@ -39,6 +40,7 @@ AREAS: Final[dict[str, tuple[ModuleType, str]]] = {
         (session_lists, "Lists of sessions"),
         (lineage, "Lineage"),
         (replacing, "Replacing"),
+        (carrying, "References"),
         (reference, "The reference's shapes"),
         (importing, "Importing"),
         (appending, "Appending"),

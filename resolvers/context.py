@@ -22,6 +22,7 @@ from sessiongraph.corpus_changes import CorpusChanges
 from sessiongraph.following import Following
 from sessiongraph.projections.service import Projections
 from sessiongraph.query import Observation, SessionQuery
+from sessiongraph.references.prepare import ReferenceService
 from sessiongraph.writing import SessionWriting
 
 
@@ -33,6 +34,7 @@ class Services:
     writing, following, changes: None in a program that only reads.
     writes: those that run; whoever closes the store waits for them first.
     projections: None in a program that serves none.
+    references: prepares what messages carry.
     """
 
     query: SessionQuery
@@ -42,6 +44,7 @@ class Services:
     changes: CorpusChanges | None = None
     writes: Unbroken = field(default_factory=Unbroken)
     projections: Projections | None = None
+    references: ReferenceService | None = None
 
 
 class OperationOver(RuntimeError):
@@ -112,6 +115,12 @@ class RequestContext:
             PersistenceFailed: this program serves no projections.
         """
         return required(self.services.projections)
+
+    @property
+    def references(self) -> ReferenceService:
+        """Who prepares what messages carry, under the limits of this server."""
+        service = self.services.references
+        return ReferenceService(self.services.query) if service is None else service
 
     async def renew(self) -> None:
         """Give the observation back; what is read from now on is of a later moment."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import strawberry
 
-from resolvers import writing
+from resolvers import references, writing
+from resolvers.references import Posted
 from resolvers.writing import Appended, Deleted, Written
 from schema.declaration import Info, field, object_type
 from schema.enums import Durability
 from schema.event import SessionEvent
+from schema.reference import PostMessageInput, PostMessagePayload, references_of
 from schema.session import SessionRecord
 from schema.writing import (
     AppendEventsInput,
@@ -93,6 +95,22 @@ class Mutation:
     async def fork_session(self, info: Info, input: ForkSessionInput) -> Written:
         require_text("input.id", input.id)
         return await writing.fork_session(info.context, input.source_id, input.boundary, input.id)
+
+    @field(
+        PostMessagePayload | None,
+        "Appends a message and, right behind it in the same append, what its references carry. The "
+        "same expectedSeq and words again answer as the first time.",
+    )
+    async def post_message(self, info: Info, input: PostMessageInput) -> Posted:
+        require_text("input.text", input.text)
+        return await references.post_message(
+            info.context,
+            input.session_id,
+            input.text,
+            references_of("input.references", input.references),
+            input.expected_seq,
+            input.durability or Durability.DURABLE,
+        )
 
     @field(SessionPayload | None, "Appends a title, also to a session that is not live.")
     async def rename_session(self, info: Info, id: strawberry.ID, title: str) -> Written:

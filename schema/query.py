@@ -6,6 +6,7 @@ from typing import Annotated
 
 import strawberry
 
+from resolvers.references import prepare_message, reference_candidates
 from resolvers.server import ServerFacts, read_server_facts
 from resolvers.sessions import (
     failure_code,
@@ -18,11 +19,20 @@ from schema.connection import page_request
 from schema.declaration import Info, field, object_type, resolved
 from schema.enums import SessionOrder
 from schema.inputs import SessionFilter, session_selection
+from schema.reference import (
+    PreparedMessage,
+    ReferenceCandidate,
+    ReferenceInput,
+    references_of,
+)
 from schema.scalars import Cursor, SafeInt
 from schema.session import SessionConnection, SessionRecord
+from schema.writing import require_text
 from sessiongraph.corpus import LogicalSession
 from sessiongraph.paging import Page
 from sessiongraph.query import FailedObservation
+from sessiongraph.references.candidates import Candidate
+from sessiongraph.references.prepare import PreparedMessage as Prepared
 
 
 @object_type
@@ -98,6 +108,37 @@ class Query:
         self, info: Info, ids: list[strawberry.ID]
     ) -> list[LogicalSession | FailedObservation]:
         return await observe_sessions(info.context, ids)
+
+    @field(
+        list[ReferenceCandidate] | None,
+        "Sessions that `sessionId` could reference: same cwd first, then those without one, then "
+        "the rest, newest first within each.",
+    )
+    async def reference_candidates(
+        self,
+        info: Info,
+        session_id: strawberry.ID,
+        query: str | None = "",
+        limit: int | None = strawberry.UNSET,
+    ) -> list[Candidate]:
+        wanted = None if limit is strawberry.UNSET else limit
+        return await reference_candidates(info.context, session_id, query or "", wanted)
+
+    @field(
+        PreparedMessage | None,
+        "What sending `text` from `sessionId` would inject. Mentions in the text and `references` "
+        "are merged in order. Changes nothing.",
+    )
+    async def prepare_message(
+        self,
+        info: Info,
+        session_id: strawberry.ID,
+        text: str,
+        references: list[ReferenceInput] | None = [],  # noqa: B006 - never changed
+    ) -> Prepared:
+        require_text("text", text)
+        found = references_of("references", references)
+        return await prepare_message(info.context, session_id, text, found)
 
     @field(ServerInfo, "The server and its corpus.")
     async def server(self, info: Info) -> ServerFacts:

@@ -18,6 +18,7 @@ from resolvers.events import (
 )
 from resolvers.lineage import read_lineage
 from resolvers.projections import read_views
+from resolvers.references import list_referenced_by, list_references
 from resolvers.sessions import session_uri
 from schema.connection import Connection, Edge, page_request
 from schema.declaration import Info, field, object_type, resolved
@@ -25,7 +26,9 @@ from schema.enums import EventSurface, Freshness, SourceKind
 from schema.event import SessionEvent, SessionEventConnection
 from schema.inputs import EventFilter, event_selection
 from schema.projection import ProjectionSnapshot
+from schema.reference import CitationConnection
 from schema.scalars import Cursor, EpochMillis
+from sessiongraph.citations import SessionCitation
 from sessiongraph.corpus import LogicalSession
 from sessiongraph.event import PlacedEvent
 from sessiongraph.paging import Page
@@ -273,6 +276,26 @@ class SessionRecord:
     ) -> Snapshot | None:
         named = None if keys is strawberry.UNSET else keys
         return await read_views(info.context, session, named, freshness or Freshness.CURRENT)
+
+    @field(CitationConnection | None, "Sessions whose snapshots were injected into this one.")
+    async def references(
+        self,
+        session: strawberry.Parent[LogicalSession],
+        info: Info,
+        first: int | None = 100,
+        after: Cursor | None = strawberry.UNSET,
+    ) -> Page[SessionCitation]:
+        return await list_references(info.context, session, page_request(first, after))
+
+    @field(CitationConnection | None, "Sessions that this one was injected into.")
+    async def referenced_by(
+        self,
+        session: strawberry.Parent[LogicalSession],
+        info: Info,
+        first: int | None = 100,
+        after: Cursor | None = strawberry.UNSET,
+    ) -> Page[SessionCitation]:
+        return await list_referenced_by(info.context, session, page_request(first, after))
 
     @staticmethod
     def is_type_of(value: object, _info: object) -> bool:

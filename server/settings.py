@@ -31,12 +31,17 @@ from pydantic_settings import (
 from typing_extensions import override
 
 from sessiongraph.errors import InvalidConfig
+from sessiongraph.references.errors import InvalidReferenceConfig
 
 ENVIRONMENT_PREFIX: Final = "SESSIONGRAPH_"
 CONFIGURATION_FILE: Final = "sessiongraph.toml"
 
 NOT_SETTINGS: Final = frozenset({"SESSIONGRAPH_RECORDINGS", "SESSIONGRAPH_TEST_PROFILE"})
 """Variables with our prefix that are no settings: they steer the project's own tests."""
+
+
+_OF_REFERENCES: Final = frozenset({"max_references", "max_reference_bytes", "candidate_limit"})
+"""Settings whose refusal has a public code of its own."""
 
 
 def default_data_directory() -> Path:
@@ -154,6 +159,20 @@ class Settings(BaseSettings):
         description="Sessions whose projections stay in memory while nobody follows them; the "
         "others are opened from their checkpoints (sessions).",
     )
+    max_references: int = Field(
+        default=3, ge=1, description="Most sessions that one message may reference (sessions)."
+    )
+    max_reference_bytes: int = Field(
+        default=65_536,
+        ge=1,
+        description="Most of one referenced session that a message carries: UTF-8 of its JSON "
+        "object (bytes).",
+    )
+    candidate_limit: int = Field(
+        default=50,
+        ge=1,
+        description="Most sessions offered while a mention is typed (sessions).",
+    )
     max_request_bytes: int = Field(
         default=8 * 1024 * 1024,
         ge=1024,
@@ -206,6 +225,7 @@ def load_settings(
     Raises:
         InvalidConfig: an unknown key, a value of the wrong type or outside its range, a file that
             cannot be read.
+        InvalidReferenceConfig: such a value of a setting of references.
     """
     asked = {key: value for key, value in (command_line or {}).items() if value is not None}
     environment = _environment()
@@ -230,7 +250,9 @@ def _validated(values: Mapping[str, Any], places: Mapping[str, str]) -> Settings
     except ValidationError as error:
         first = error.errors()[0]
         message = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
-        raise InvalidConfig(f"{places[str(first['loc'][0])]}: {message}") from error
+        key = str(first["loc"][0])
+        refused = InvalidReferenceConfig if key in _OF_REFERENCES else InvalidConfig
+        raise refused(f"{places[key]}: {message}") from error
 
 
 def _environment() -> dict[str, Any]:

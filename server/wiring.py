@@ -27,6 +27,8 @@ from sessiongraph.ports import RecordingReader
 from sessiongraph.projections.registry import Registry, register_installed
 from sessiongraph.projections.units import first_party_registry
 from sessiongraph.query import QueryLimits, SessionQuery
+from sessiongraph.references.limits import ReferenceLimits
+from sessiongraph.references.prepare import ReferenceService
 
 THREAD_SWITCH_S: Final = 0.0005
 """After how long a thread that computes must let another one run, a tenth of Python's default.
@@ -54,8 +56,14 @@ class Services:
 
     def of_operations(self) -> OperationServices:
         """What is offered to every GraphQL operation."""
+        limits = ReferenceLimits(
+            self.settings.max_references,
+            self.settings.max_reference_bytes,
+            self.settings.candidate_limit,
+        )
+        references = ReferenceService(self.query, limits)
         if self.live is None:
-            return OperationServices(self.query, program_version())
+            return OperationServices(self.query, program_version(), references=references)
         return OperationServices(
             self.query,
             program_version(),
@@ -64,6 +72,7 @@ class Services:
             self.live.changes,
             self.live.writes,
             self.live.projections,
+            references=references,
         )
 
 

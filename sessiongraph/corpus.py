@@ -11,9 +11,10 @@ from __future__ import annotations
 import heapq
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from sessiongraph.citations import CitedKey, SessionCitation, cited_key
 from sessiongraph.errors import PersistenceFailed, SourceConflict
 from sessiongraph.event import Seq
 from sessiongraph.filters import Availability, SessionSelection, contains_title
@@ -23,6 +24,7 @@ from sessiongraph.live_tail import LiveTail, TailedLog
 from sessiongraph.ports import (
     ChildLink,
     CorpusCounts,
+    CoverQuery,
     LogReader,
     LogStore,
     SessionKey,
@@ -157,13 +159,7 @@ class CorpusView:
             # Their older events lie in the store, where it can be read.
             found = await self.find([session.session_id for session in page])
             return [found[each.session_id] for each in page if each.session_id in found]
-        # Where memory may disagree with the store about a session's place in the list, the session
-        # is taken out of the store's answer and put in where it belongs now.
-        moved = {
-            session_id
-            for session_id, capture in self._live.ahead.items()
-            if capture.epoch is None or capture.relisted
-        }
+        moved = self._moved()
         rows = await self.reader.sessions(
             selection, order, limit=limit + len(moved), after=after, before=before
         )
@@ -174,6 +170,36 @@ class CorpusView:
         if wanted is not None:
             again = [session for session in again if _is_available(session, wanted)]
         return _page([*listed, *again], selection, order, limit, after, before)
+
+    async def covered(self, query: CoverQuery) -> list[LogicalSession]:
+        """The first sessions with a cover that is asked for, in the order of the query."""
+        moved = self._moved()
+        rows = await self.reader.covered(replace(query, without=query.without | moved))
+        found = self._all_of(rows)
+        if moved:
+            again = (await self.find(moved)).values()
+            found += [session for session in again if query.admits(session.header, session.title)]
+            found.sort(key=lambda session: query.order_key(session.header))
+        return found[: query.limit]
+
+    async def cited_by(
+        self, target_id: str, *, limit: int, after: CitedKey | None = None
+    ) -> list[SessionCitation]:
+        """Citations of a session, those that are in memory alone last."""
+        found = await self.reader.cited_by(target_id, limit=limit, after=after)
+        if len(found) < limit:
+            ahead = await self.find(self._live.ahead)
+            unstored = sorted(
+                (
+                    citation
+                    for session in ahead.values()
+                    for citation in session.log.tail_citations()
+                    if citation.target_id == target_id
+                ),
+                key=cited_key,
+            )
+            found += [each for each in unstored if after is None or cited_key(each) > after]
+        return found[:limit]
 
     async def ancestors(self, ids: Collection[str]) -> dict[str, list[LogicalSession]]:
         """For each id its known ancestors, nearest first, up to the first that repeats."""
@@ -212,6 +238,17 @@ class CorpusView:
                 known.update(link.session_id for link in more)
                 links += more
         return links
+
+    def _moved(self) -> frozenset[str]:
+        """Sessions that may be listed elsewhere, or otherwise, than the store says.
+
+        They are taken out of the store's answer and put in where they belong now.
+        """
+        return frozenset(
+            session_id
+            for session_id, capture in self._live.ahead.items()
+            if capture.epoch is None or capture.relisted
+        )
 
     def _all_of(self, rows: Iterable[StoredSession]) -> list[LogicalSession]:
         sessions = (self._session(row.header.session_id, row) for row in rows)

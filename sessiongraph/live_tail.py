@@ -10,13 +10,20 @@ a sick disk does not hide what is in memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from sessiongraph.citations import CitingKey, SessionCitation, cited_in, citing_key
 from sessiongraph.errors import PersistenceFailed, SessionGraphError
 from sessiongraph.event import EventSurface, PlacedEvent, Placement, Seq, SessionEvent
 from sessiongraph.filters import EventSelection
-from sessiongraph.ports import LogReader, PlacedEntry, StoredSession, WindowRequest
+from sessiongraph.ports import (
+    ConversationTotals,
+    LogReader,
+    PlacedEntry,
+    StoredSession,
+    WindowRequest,
+)
 
 
 @dataclass(slots=True, eq=False)
@@ -185,6 +192,28 @@ class TailedLog:
         if rest and self._stored is not None:
             found.update(await self._reader.payloads(self._stored, rest))
         return found
+
+    async def conversation_totals(self) -> ConversationTotals | None:
+        """What can be carried from the surface; None when only a walk along it can tell."""
+        if self._tail.events or self._stored is None:
+            return None
+        return await self._reader.conversation_totals(self._stored)
+
+    async def citations(
+        self, *, limit: int, after: CitingKey | None = None
+    ) -> list[SessionCitation]:
+        """Sessions that the log cites, in order."""
+        found: list[SessionCitation] = []
+        if self._stored is not None:
+            found = await self._reader.citations(self._stored, limit=limit, after=after)
+        found += [
+            each for each in self.tail_citations() if after is None or citing_key(each) > after
+        ]
+        return found[:limit]
+
+    def tail_citations(self) -> Iterator[SessionCitation]:
+        """Citations in events that are in memory alone."""
+        return cited_in(self._tail.events.values())
 
     async def replaced_by(self, seq: Seq) -> list[Seq]:
         """The nodes that the event removed itself, in model order."""

@@ -18,6 +18,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final, Protocol
 
+from sessiongraph.citations import CitedKey, CitingKey, SessionCitation
 from sessiongraph.event import Entry, PlacedEvent, Seq
 from sessiongraph.filters import EventSelection, SessionSelection
 from sessiongraph.header import EpochMillis, SessionHeader, SourceKind
@@ -132,6 +133,49 @@ class WindowRequest:
     newest: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class CoverQuery:
+    """Which sessions to find by their covers: id, working directory and latest title.
+
+    part: what one of the three must contain, in any case; empty admits every session.
+    cwd: sessions of it come first, then those without any, then the rest; the newest first within
+        each.
+    limit: the most to answer.
+    without: ids that are not meant.
+    """
+
+    part: str
+    cwd: str | None
+    limit: int
+    without: frozenset[str] = frozenset()
+
+    def admits(self, header: SessionHeader, title: str | None) -> bool:
+        """Whether a session is meant."""
+        if header.session_id in self.without:
+            return False
+        part = self.part.casefold()
+        covers = (header.session_id, header.cwd or "", title or "")
+        return not part or any(part in cover.casefold() for cover in covers)
+
+    def order_key(self, header: SessionHeader) -> tuple[int, EpochMillis, str]:
+        """The place of a session in the answer."""
+        near = 0 if header.cwd == self.cwd else 1 if header.cwd is None else 2
+        return (near, -header.created_at, header.session_id)
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationTotals:
+    """What can be carried from a surface to another session, known without reading it.
+
+    messages, octets: how many messages that is, and the UTF-8 bytes of their texts.
+    checkpoints: the seqs of those that are compaction checkpoints, ascending.
+    """
+
+    messages: int
+    octets: int
+    checkpoints: tuple[Seq, ...] = ()
+
+
 class LogReader(Protocol):
     """One observation of the store: every answer is of the same moment."""
 
@@ -154,6 +198,10 @@ class LogReader(Protocol):
         before: SessionKey | None = None,
     ) -> list[StoredSession]:
         """In order. With ``before`` the ``limit`` sessions nearest before it, still in order."""
+        ...
+
+    async def covered(self, query: CoverQuery) -> list[StoredSession]:
+        """The first sessions with a cover that is asked for, in the order of the query."""
         ...
 
     async def ancestors(self, ids: Collection[str]) -> dict[str, list[StoredSession]]:
@@ -198,6 +246,10 @@ class LogReader(Protocol):
         """The whole current surface without its events, in model order."""
         ...
 
+    async def conversation_totals(self, session: StoredSession) -> ConversationTotals:
+        """What can be carried from the current surface (:mod:`sessiongraph.carried`)."""
+        ...
+
     def entries(
         self, session: StoredSession, first: Seq = 0, last: Seq | None = None
     ) -> AsyncIterator[list[Entry]]:
@@ -206,6 +258,18 @@ class LogReader(Protocol):
 
     async def recording(self, path: str) -> RecordingState | None:
         """What the last import of a recorder's file left behind."""
+        ...
+
+    async def citations(
+        self, session: StoredSession, *, limit: int, after: CitingKey | None = None
+    ) -> list[SessionCitation]:
+        """Sessions that a log cites, in its order, each with its ``log``."""
+        ...
+
+    async def cited_by(
+        self, target_id: str, *, limit: int, after: CitedKey | None = None
+    ) -> list[SessionCitation]:
+        """Citations of a session, which need not be stored, by log, seq and ordinal."""
         ...
 
     async def tombstones(self, ids: Collection[str]) -> set[str]:

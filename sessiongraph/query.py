@@ -8,11 +8,12 @@ loop. Every limit is in :class:`QueryLimits`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
+from sessiongraph.citations import SessionCitation, cited_key, citing_key
 from sessiongraph.corpus import Corpus, CorpusView, LogicalSession
 from sessiongraph.cursor import CursorCodec
 from sessiongraph.errors import (
@@ -28,7 +29,7 @@ from sessiongraph.event import PlacedEvent, Seq
 from sessiongraph.filters import ALL_EVENTS, EventSelection, SessionSelection
 from sessiongraph.lineage import AncestorPath, Descendant, ancestor_path, descendants_in_order
 from sessiongraph.paging import Page, PageRequest
-from sessiongraph.ports import CorpusCounts, SessionKey, SessionOrder, WindowRequest
+from sessiongraph.ports import CorpusCounts, CoverQuery, SessionKey, SessionOrder, WindowRequest
 from sessiongraph.text import SEMANTIC_TYPES, semantic_text
 from sessiongraph.trace import EventDocument, EventTrace, EventWindow
 
@@ -170,6 +171,64 @@ class Observation:
             cursor_of,
             has_next_page=len(rows) > limit,
             has_previous_page=has_previous,
+        )
+
+    async def covered(self, query: CoverQuery) -> list[LogicalSession]:
+        """The first sessions with a cover that is asked for, in the order of the query."""
+        return await self._view.covered(query)
+
+    async def list_citations(
+        self, session: LogicalSession, request: PageRequest
+    ) -> Page[SessionCitation]:
+        """A page of the sessions that a session cites, in the order of its log.
+
+        Raises:
+            InvalidLimit, InvalidCursor, StaleCursor: see there.
+        """
+
+        async def find(limit: int, after: list[Any] | None) -> list[SessionCitation]:
+            key = None if after is None else (int(after[0]), int(after[1]))
+            return await session.log.citations(limit=limit, after=key)
+
+        bound = f"{session.epoch}:{session.session_id}"
+        return await self._page_of_citations("citations", bound, request, find, citing_key)
+
+    async def list_citing(
+        self, session: LogicalSession, request: PageRequest
+    ) -> Page[SessionCitation]:
+        """A page of the citations of a session by others.
+
+        Raises:
+            InvalidLimit, InvalidCursor, StaleCursor: see there.
+        """
+        target_id = session.session_id
+
+        async def find(limit: int, after: list[Any] | None) -> list[SessionCitation]:
+            key = None
+            if after is not None:
+                key = (int(after[0]), str(after[1]), int(after[2]), int(after[3]))
+            return await self._view.cited_by(target_id, limit=limit, after=key)
+
+        return await self._page_of_citations("cited by", target_id, request, find, cited_key)
+
+    async def _page_of_citations(
+        self,
+        kind: str,
+        bound: str,
+        request: PageRequest,
+        find: Callable[[int, list[Any] | None], Awaitable[list[SessionCitation]]],
+        key_of: Callable[[SessionCitation], tuple[Any, ...]],
+    ) -> Page[SessionCitation]:
+        limit = request.limit(default=100, maximum=self.limits.page_max)
+        after = None
+        if request.after is not None:
+            after = self._cursors.read(kind, bound, request.after)
+        rows = await find(limit + 1, after)
+        return Page(
+            rows[:limit],
+            lambda citation: self._cursors.issue(kind, bound, list(key_of(citation))),
+            has_next_page=len(rows) > limit,
+            has_previous_page=after is not None,
         )
 
     async def list_events(

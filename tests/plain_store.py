@@ -15,6 +15,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
+from sessiongraph.carried import carried_in
+from sessiongraph.citations import (
+    CitedKey,
+    CitingKey,
+    SessionCitation,
+    cited_in,
+    cited_key,
+)
 from sessiongraph.errors import LogConflict
 from sessiongraph.event import (
     DeltaRun,
@@ -33,7 +41,9 @@ from sessiongraph.ports import (
     ChildLink,
     Commit,
     CommitKind,
+    ConversationTotals,
     CorpusCounts,
+    CoverQuery,
     PlacedEntry,
     Position,
     RecordingState,
@@ -189,6 +199,34 @@ class PlainReader:
             rows = [row for row in rows if session_sort_key(order, row.key()) < high]
         return take(rows, limit, from_end=before is not None)
 
+    async def covered(self, query: CoverQuery) -> list[StoredSession]:
+        stored = [log.stored for log in self._logs.values()]
+        meant = [each for each in stored if query.admits(each.header, each.title)]
+        meant.sort(key=lambda session: query.order_key(session.header))
+        return meant[: query.limit]
+
+    async def citations(
+        self, session: StoredSession, *, limit: int, after: CitingKey | None = None
+    ) -> list[SessionCitation]:
+        log = self.log_of(session)
+        found = [
+            replace(each, log=session.log)
+            for each in cited_in([log.placed(event) for event in log.events])
+            if after is None or (each.seq, each.ordinal) > after
+        ]
+        return found[:limit]
+
+    async def cited_by(
+        self, target_id: str, *, limit: int, after: CitedKey | None = None
+    ) -> list[SessionCitation]:
+        found = [
+            replace(each, log=log.stored.log)
+            for log in sorted(self._logs.values(), key=lambda log: log.stored.log)
+            for each in cited_in([log.placed(event) for event in log.events])
+            if each.target_id == target_id
+        ]
+        return [each for each in found if after is None or cited_key(each) > after][:limit]
+
     async def ancestors(self, ids: Collection[str]) -> dict[str, list[StoredSession]]:
         return {each: self._ancestors_of(each) for each in ids if each in self._logs}
 
@@ -261,6 +299,16 @@ class PlainReader:
             SurfaceNode(log.fold.positions[seq], seq, log.events[seq].type)
             for seq in log.fold.order
         ]
+
+    async def conversation_totals(self, session: StoredSession) -> ConversationTotals:
+        log = self.log_of(session)
+        found = [(seq, carried_in(log.events[seq])) for seq in log.fold.order]
+        carried = [(seq, each) for seq, each in found if each is not None]
+        return ConversationTotals(
+            len(carried),
+            sum(len(each.text.encode("utf-8", "surrogatepass")) for _, each in carried),
+            tuple(sorted(seq for seq, each in carried if each.checkpoint)),
+        )
 
     async def entries(
         self, session: StoredSession, first: Seq = 0, last: Seq | None = None

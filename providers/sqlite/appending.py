@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Final
 
-from providers.sqlite import codec
+from providers.sqlite import carried, codec
 from providers.sqlite.migrations import LANE_SHIFT, LEVEL_SHIFT, NODE_SHIFT, SEQ_SHIFT, TYPE_SHIFT
 from sessiongraph.event import CHUNK_TYPE, DeltaRun, Seq, SessionEvent
 from sessiongraph.payloads import Shape, citations_of, is_human_prompt, shape_of
@@ -55,6 +55,7 @@ class Batch:
     citers: list[tuple[int, int]] = field(default_factory=list)
     spans: dict[tuple[int, int], list[int]] = field(default_factory=dict)
     citations: list[tuple[Any, ...]] = field(default_factory=list)
+    carried: list[tuple[int, int, int]] = field(default_factory=list)
     title: tuple[Seq, str] | None = None
     prompt: tuple[Seq, int] | None = None
 
@@ -75,6 +76,7 @@ def write_derived(connection: sqlite3.Connection, batches: Sequence[Batch]) -> N
         (_SHADOW, [row for batch in batches for row in batch.shadowed]),
         (_INSERT_CITER, [row for batch in batches for row in batch.citers]),
         (_INSERT_CITATION, [row for batch in batches for row in batch.citations]),
+        (carried.INSERT, [row for batch in batches for row in batch.carried]),
     ):
         if rows:
             connection.executemany(sql, rows)
@@ -180,7 +182,7 @@ def _widen(batch: Batch, seq: Seq, low: int, high: int) -> None:
 
 
 def _note(batch: Batch, event: SessionEvent) -> None:
-    """Collect what is derived from one event: citers, citations, title and latest prompt."""
+    """Collect what is derived from one event: citers, citations, title, prompt, what it carries."""
     if event.source_event_seqs:
         prefix = batch.log << NODE_SHIFT
         for first, last in codec.ascending_runs(event.source_event_seqs):
@@ -188,7 +190,11 @@ def _note(batch: Batch, event: SessionEvent) -> None:
     if event.type == "session/title":
         if shape_of(event.type, event.data) is Shape.TITLE:
             batch.title = (event.seq, event.data["title"])
-    elif event.type == "user/message":
+        return
+    row = carried.row_of(batch.log << SEQ_SHIFT | event.seq, event)
+    if row is not None:
+        batch.carried.append(row)
+    if event.type == "user/message":
         if shape_of(event.type, event.data) is not Shape.USER_MESSAGE:
             return
         if is_human_prompt(event.data):

@@ -40,6 +40,12 @@ _COPY_EVENTS: Final = f"""
     FROM events WHERE id BETWEEN :low AND :high
     """
 
+_COPY_CARRIED: Final = f"""
+    INSERT INTO carried (id, octets, checkpoint)
+    SELECT id + (:far << {SEQ_SHIFT}), octets, checkpoint
+    FROM carried WHERE id BETWEEN :low AND :high
+    """
+
 _COPY_SPANS: Final = """
     INSERT INTO spans (log, level, block, low, high)
     SELECT log + :far, level, block, low, high FROM spans WHERE log = :log
@@ -119,10 +125,9 @@ class _Copy:
             octets += size
             if octets >= BYTES_PER_JOB:
                 break
-        connection.execute(
-            _COPY_EVENTS,
-            {"far": self._far, "boundary": self._boundary, "low": self._next_id, "high": high},
-        )
+        values = {"far": self._far, "boundary": self._boundary, "low": self._next_id, "high": high}
+        connection.execute(_COPY_EVENTS, values)
+        connection.execute(_COPY_CARRIED, values)
         self._next_id = high + 1
         return True
 

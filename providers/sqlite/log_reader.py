@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from providers.sqlite import headers, session_lists
+from providers.sqlite import carried, citations, covers, headers, session_lists
 from providers.sqlite.appending import blocks_of
 from providers.sqlite.codec import (
     ROW_COLUMNS,
@@ -27,12 +27,15 @@ from providers.sqlite.codec import (
 from providers.sqlite.event_lists import list_events, placed_event, run_start
 from providers.sqlite.migrations import NODE_SHIFT, SEQ_SHIFT
 from providers.sqlite.types import TypeNames
+from sessiongraph.citations import CitedKey, CitingKey, SessionCitation
 from sessiongraph.errors import PersistenceFailed
 from sessiongraph.event import LOG_ONLY, DeltaRun, Entry, PlacedEvent, Seq, SessionEvent
 from sessiongraph.filters import EventSelection, SessionSelection
 from sessiongraph.ports import (
     ChildLink,
+    ConversationTotals,
     CorpusCounts,
+    CoverQuery,
     Position,
     RecordingState,
     SessionKey,
@@ -166,6 +169,25 @@ class SqliteLogReader:
         scans = bool(selection.titles) or (order is SessionOrder.ACTIVE and _filters(selection))
         return await (self._aside(read) if scans else self._here(read))
 
+    async def covered(self, query: CoverQuery) -> list[StoredSession]:
+        """The first sessions with a cover that is asked for; see the port."""
+        read = partial(covers.find, self._connection, query)
+        return await (self._aside(read) if query.part else self._here(read))
+
+    async def citations(
+        self, session: StoredSession, *, limit: int, after: CitingKey | None = None
+    ) -> list[SessionCitation]:
+        """Sessions that a log cites, in its order."""
+        read = partial(citations.citations_in, self._connection, session, limit, after)
+        return await self._here(read)
+
+    async def cited_by(
+        self, target_id: str, *, limit: int, after: CitedKey | None = None
+    ) -> list[SessionCitation]:
+        """Citations of a session by the logs that are stored."""
+        read = partial(citations.citations_of, self._connection, target_id, limit, after)
+        return await self._here(read)
+
     async def ancestors(self, ids: Collection[str]) -> dict[str, list[StoredSession]]:
         """Known ancestors of each id, nearest first, up to the first that repeats."""
 
@@ -288,6 +310,12 @@ class SqliteLogReader:
             return [row[0] for row in rows]
 
         return await self._here(read)
+
+    async def conversation_totals(self, session: StoredSession) -> ConversationTotals:
+        """What can be carried from the current surface."""
+        return await self._here(
+            lambda: carried.totals(self._connection, session.log, session.last_seq)
+        )
 
     async def surface_nodes(self, session: StoredSession) -> list[SurfaceNode]:
         """The whole current surface without its events."""

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from providers.sqlite import commits, headers
+from providers.sqlite import commits, covers, headers
 from providers.sqlite.append_jobs import AppendJob, append_all
 from providers.sqlite.appending import prepare
 from providers.sqlite.codec import json_octets, to_octets
@@ -315,6 +315,8 @@ class SqliteLogStore:
                 await self._write().run(partial(self._rebuild, session_id))
         if any(fault.what == "index" for fault in faults):
             await self._write().run(lambda connection: connection.execute("REINDEX"))
+        if any(fault.what == "covers" for fault in faults):
+            await self._write().run(covers.rebuild)
         await self._write().run(recount)
 
     def _rebuild(self, session_id: str, connection: sqlite3.Connection) -> None:

@@ -11,7 +11,10 @@ Numbers do the work of composite keys, so that each question is one walk along o
   dyadic blocks that cover it, at most two of each size, and an event lies in one block of each size
   (a segment tree on disk); ``node`` is ``log << 36 | level << 31 | block``;
 * ``spans`` holds the lowest and highest time of every 256 and every 65,536 seqs of a log, so that a
-  time range finds its stretches of a log without an index on time.
+  time range finds its stretches of a log without an index on time;
+* ``carried`` has a row for each message of which something can be carried to another session, and
+  ``carried_sums`` adds up those on the surface for every 4,096 seqs of a log;
+* ``covers`` has id, working directory and title of each visible log as one line in one case.
 
 Text that a recorder wrote may hold lone surrogates, which are not UTF-8; such columns are BLOBs of
 UTF-8 with surrogates passed, which sort by code point like the contract's order by id.
@@ -24,6 +27,7 @@ from typing import Final
 
 from sqlite_utils import Database, Migrations
 
+from providers.sqlite import carried, covers
 from sessiongraph.errors import InvalidConfig
 
 APPLICATION_ID: Final = 0x53475048
@@ -202,6 +206,43 @@ def m004_checkpoints(db: Database) -> None:
             PRIMARY KEY (log, key)
         ) STRICT
         """)
+
+
+@migrations()
+def m005_carried(db: Database) -> None:
+    """What can be carried from each message, and the sums of what is on the surface.
+
+    The sums follow from the rows by triggers, whoever writes, copies, shadows or removes them. A
+    row is there only as long as its event.
+    """
+    db.execute("""
+        CREATE TABLE carried (
+            id INTEGER PRIMARY KEY,
+            octets INTEGER NOT NULL,
+            checkpoint INTEGER NOT NULL
+        ) STRICT
+        """)
+    db.execute("CREATE INDEX carried_checkpoints ON carried (id) WHERE checkpoint = 1")
+    db.execute("""
+        CREATE TABLE carried_sums (
+            log INTEGER NOT NULL,
+            block INTEGER NOT NULL,
+            messages INTEGER NOT NULL,
+            octets INTEGER NOT NULL,
+            PRIMARY KEY (log, block)
+        ) STRICT, WITHOUT ROWID
+        """)
+    for statement in carried.TRIGGERS:
+        db.execute(statement)
+    carried.fill(db.conn)
+
+
+@migrations()
+def m006_covers(db: Database) -> None:
+    """A line of text for each visible log, and an index of its trigrams, kept by triggers."""
+    for statement in covers.TABLES:
+        db.execute(statement)
+    covers.fill(db.conn)
 
 
 def recognise(connection: sqlite3.Connection, path: str) -> bool:

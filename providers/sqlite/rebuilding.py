@@ -26,7 +26,7 @@ _ROWS: Final = 500
 
 
 def rebuild_log(connection: sqlite3.Connection, types: TypeNames, log: int, last_seq: Seq) -> None:
-    """Write placement, links, spans, citations, title and prompt of one log anew.
+    """Write everything anew that is derived from the events of one log.
 
     Raises:
         SurfaceRuleBroken, CorruptSession: the log itself is damaged; nothing is changed.
@@ -37,6 +37,8 @@ def rebuild_log(connection: sqlite3.Connection, types: TypeNames, log: int, last
     )
     connection.execute("DELETE FROM spans WHERE log = ?", (log,))
     connection.execute("DELETE FROM citations WHERE log = ?", (log,))
+    connection.execute("DELETE FROM carried WHERE id BETWEEN ? AND ?", (base, base + _LOW_32))
+    connection.execute("DELETE FROM carried_sums WHERE log = ?", (log,))
     connection.execute(
         "UPDATE logs SET title = NULL, title_folded = NULL, title_seq = -1, "
         "prompted_at = NULL, prompted_seq = -1 WHERE log = ?",

@@ -35,6 +35,7 @@ def sweep_log(writer: Writer, log: int) -> Future[None]:
             return True
         connection.execute("DELETE FROM spans WHERE log = ?", (log,))
         connection.execute("DELETE FROM checkpoints WHERE log = ?", (log,))
+        connection.execute("DELETE FROM carried_sums WHERE log = ?", (log,))
         connection.execute("DELETE FROM logs WHERE log = ? AND state <> ?", (log, VISIBLE))
         return False
 
@@ -96,7 +97,8 @@ def remove_rows(
         "DELETE FROM citations WHERE log = ? AND seq BETWEEN ? AND ?",
         (log, first_id & _LOW_32, last_id & _LOW_32),
     )
-    connection.execute("DELETE FROM events WHERE id BETWEEN ? AND ?", (first_id, last_id))
+    for table in ("carried", "events"):  # in this order, see the triggers of the first
+        connection.execute(f"DELETE FROM {table} WHERE id BETWEEN ? AND ?", (first_id, last_id))
     return True
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from providers.sqlite import headers
+from providers.sqlite import carried, covers, headers
 from providers.sqlite.appending import SPAN_SEQS, covering_blocks, prepare
 from providers.sqlite.codec import (
     ROW_COLUMNS,
@@ -88,6 +88,8 @@ def verify(
         events += session.last_seq + 1
         if on_progress is not None:
             on_progress(sessions, events)
+    for detail in covers.faults(connection):
+        yield Fault(None, "covers", detail)
     totals = connection.execute("SELECT sessions, events FROM totals").fetchone()
     if totals != (sessions, events):
         yield Fault(None, "totals", f"{totals} are kept, {(sessions, events)} are there")
@@ -109,6 +111,8 @@ class _LogVerification:
         self._shadowed = 0
         self._citers = 0
         self._citations = 0
+        self._carried = 0
+        self._sums: dict[int, list[int]] = {}
         self._title: tuple[Seq, str] | None = None
         self._prompt: tuple[Seq, int] | None = None
 
@@ -183,8 +187,36 @@ class _LogVerification:
             ).fetchone()
             if kept != citation:
                 yield self._fault("citations", f"a citation of event {entry.seq} is not kept")
+        for kept_id, octets, checkpoint in batch.carried:
+            self._carried += 1
+            if not shadowed:
+                total = self._sums.setdefault(entry.seq >> carried.BLOCK_SHIFT, [0, 0])
+                total[0], total[1] = total[0] + 1, total[1] + octets
+            if self._carried_row(kept_id) != (octets, checkpoint):
+                yield self._fault("carried", f"what event {entry.seq} carries is not kept")
         self._title = batch.title or self._title
         self._prompt = batch.prompt or self._prompt
+
+    def _carried_row(self, event_id: int) -> Any:
+        return self._connection.execute(
+            "SELECT octets, checkpoint FROM carried WHERE id = ?", (event_id,)
+        ).fetchone()
+
+    def _sum_faults(self, staged: bool) -> Iterator[Fault]:
+        """What can be carried, added up; the last sum may count what is being staged."""
+        block = self._session.last_seq + 1 >> carried.BLOCK_SHIFT
+        rows = self._connection.execute(
+            "SELECT block, messages, octets FROM carried_sums WHERE log = ? AND messages <> 0",
+            (self._session.log,),
+        )
+        kept = {row[0]: list(row[1:]) for row in rows if not (staged and row[0] >= block)}
+        expected = {
+            number: total
+            for number, total in self._sums.items()
+            if not (staged and number >= block)
+        }
+        if kept != expected:
+            yield self._fault("carried", "the sums of what can be carried are wrong")
 
     def _link_faults(self, event: SessionEvent) -> Iterator[Fault]:
         prefix = self._session.log << NODE_SHIFT
@@ -222,6 +254,7 @@ class _LogVerification:
         ).fetchone()
         if staged is None and beyond:
             yield self._fault("log", f"there are events behind its end at {self._session.last_seq}")
+        yield from self._sum_faults(staged is not None)
         counts: tuple[tuple[str, str, int, tuple[Any, ...]], ...] = (
             (
                 "links",
@@ -234,6 +267,12 @@ class _LogVerification:
                 "SELECT count(*) FROM citations WHERE log = ? AND seq <= ?",
                 self._citations,
                 (log, self._session.last_seq),
+            ),
+            (
+                "carried",
+                "SELECT count(*) FROM carried WHERE id BETWEEN ? AND ?",
+                self._carried,
+                (self._base, self._base + self._session.last_seq),
             ),
         )
         for what, sql, expected, values in counts:

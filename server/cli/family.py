@@ -1,7 +1,12 @@
-"""The family of a session: collected from the corpus, drawn as a tree or told as JSON."""
+"""The family of a session: collected from the corpus, drawn as a tree or told as JSON.
+
+Who descends from whom is the tree; whose conclusions went where stands with each session: the
+sessions that it cites, and those that cite it, which need not be of the family.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -10,9 +15,10 @@ from rich.tree import Tree
 
 from server.cli.output import moment, stdout_console, visible
 from server.cli.reading import session_of
+from sessiongraph.citations import SessionCitation
 from sessiongraph.corpus import LogicalSession
 from sessiongraph.errors import SessionGraphError
-from sessiongraph.paging import PageRequest
+from sessiongraph.paging import Page, PageRequest
 from sessiongraph.query import Lineage, LineageNode, Observation
 
 _DEEPEST_DRAWN: Final = 24
@@ -21,10 +27,15 @@ _DEEPEST_DRAWN: Final = 24
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A session with everybody that descends from its oldest known ancestor, in pre-order."""
+    """A session with everybody that descends from its oldest known ancestor, in pre-order.
+
+    cites, cited_by: the citations of each member that has any, by its id.
+    """
 
     lineage: Lineage
     descendants: tuple[LineageNode, ...]
+    cites: dict[str, list[SessionCitation]]
+    cited_by: dict[str, list[SessionCitation]]
 
 
 async def family_of(observation: Observation, session_id: str) -> Family:
@@ -44,20 +55,37 @@ async def family_of(observation: Observation, session_id: str) -> Family:
         page = await observation.list_descendants(lineage.root, PageRequest(after=after))
         nodes.extend(page.items)
         if not page.has_next_page:
-            return Family(lineage, tuple(nodes))
+            break
         after = page.end_cursor
+    members = [lineage.root, *(node.session for node in nodes)]
+    cites = {
+        each.session_id: await _all_pages(observation.list_citations, each) for each in members
+    }
+    cited = {each.session_id: await _all_pages(observation.list_citing, each) for each in members}
+    return Family(lineage, tuple(nodes), cites, cited)
+
+
+async def _all_pages(
+    read: Callable[[LogicalSession, PageRequest], Awaitable[Page[SessionCitation]]],
+    session: LogicalSession,
+) -> list[SessionCitation]:
+    page = await read(session, PageRequest())
+    found = list(page.items)
+    while page.has_next_page:
+        page = await read(session, PageRequest(after=page.end_cursor))
+        found += page.items
+    return found
 
 
 def print_family(family: Family) -> None:
     """The tree, to stdout."""
     lineage = family.lineage
-    marked = lineage.target.session_id
-    root = Tree(_label(lineage.root, marked))
+    root = Tree(_label(family, lineage.root))
     path = [root]
     for node in family.descendants:
         depth = min(node.depth, _DEEPEST_DRAWN)
         del path[depth:]
-        label = _label(node.session, marked)
+        label = _label(family, node.session)
         if node.depth > _DEEPEST_DRAWN:
             label = Text(f"({node.depth} levels deep) ", "dim") + label
         path.append(path[-1].add(label))
@@ -68,8 +96,8 @@ def print_family(family: Family) -> None:
     console.print(root)
 
 
-def _label(session: LogicalSession, marked: str) -> Text:
-    is_marked = session.session_id == marked
+def _label(family: Family, session: LogicalSession) -> Text:
+    is_marked = session.session_id == family.lineage.target.session_id
     label = Text(visible(session.session_id), "bold reverse" if is_marked else "bold")
     if is_marked:
         label.append(" ◀", "bold")
@@ -79,7 +107,19 @@ def _label(session: LogicalSession, marked: str) -> Text:
     facts = [moment(session.header.created_at), f"{session.last_seq + 1} events"]
     if origin:
         facts.insert(0, visible(origin))
-    return label.append(f"  ({', '.join(facts)})", "dim")
+    label.append(f"  ({', '.join(facts)})", "dim")
+    for citation in family.cites[session.session_id]:
+        label.append(f"\n→ cites {visible(citation.target_id)} {_extent(citation)}", "cyan")
+    for citation in family.cited_by[session.session_id]:
+        label.append(f"\n← cited by {visible(citation.session_id)} {_extent(citation)}", "green")
+    return label
+
+
+def _extent(citation: SessionCitation) -> str:
+    """How much of the target was seen, and where that stands."""
+    through = citation.captured_through_seq
+    seen = "when it was empty" if through is None else f"through event {through}"
+    return f"{seen} (in event {citation.seq})"
 
 
 def family_as_json(family: Family) -> dict[str, Any]:
@@ -88,12 +128,12 @@ def family_as_json(family: Family) -> dict[str, Any]:
     return {
         "id": lineage.target.session_id,
         "complete": lineage.complete,
-        "root": _session_as_json(lineage.root),
+        "root": _session_as_json(family, lineage.root),
         "unresolvedParentId": lineage.path.unresolved_parent_id,
         "ancestors": [each.session_id for each in lineage.ancestors],
         "descendants": [
             {
-                **_session_as_json(node.session),
+                **_session_as_json(family, node.session),
                 "parentId": node.parent_id,
                 "depth": node.depth,
             }
@@ -102,11 +142,23 @@ def family_as_json(family: Family) -> dict[str, Any]:
     }
 
 
-def _session_as_json(session: LogicalSession) -> dict[str, Any]:
+def _session_as_json(family: Family, session: LogicalSession) -> dict[str, Any]:
     return {
         "id": session.session_id,
         "title": session.title,
         "createdAt": session.header.created_at,
         "origin": session.header.origin,
         "lastSeq": session.last_seq,
+        "references": [_citation_as_json(each) for each in family.cites[session.session_id]],
+        "referencedBy": [_citation_as_json(each) for each in family.cited_by[session.session_id]],
+    }
+
+
+def _citation_as_json(citation: SessionCitation) -> dict[str, Any]:
+    return {
+        "sessionId": citation.session_id,
+        "seq": citation.seq,
+        "targetId": citation.target_id,
+        "label": citation.label,
+        "capturedThroughSeq": citation.captured_through_seq,
     }

@@ -22,7 +22,8 @@ from server.cli.options import Common, common_options, examples, json_option
 def command(common: Common, session_id: str, as_json: bool) -> None:
     """Show the whole family of a session: its root, and everything that descends from it.
 
-    Forks and subagents are children of the session that they came from. When an ancestor is not in
+    Forks and subagents are children of the session that they came from. With each session stand the
+    sessions that it cites, and those that cite it. When an ancestor is not in
     the store, the tree begins at the oldest one that is.
     """
     settings = common.settings()

@@ -16,26 +16,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol
+from typing import Final, Protocol
 
+from sessiongraph.carried import MESSAGE_TYPES, Role, carried_in
 from sessiongraph.event import EventSurface, PlacedEvent, Seq
 from sessiongraph.filters import EventSelection
-from sessiongraph.payloads import (
-    Shape,
-    content_of,
-    is_compaction_checkpoint,
-    is_human_prompt,
-    shape_of,
-    text_of,
-)
 from sessiongraph.ports import WindowRequest
 
-Role = Literal["user", "assistant"]
-
-_MESSAGES: Final = EventSelection(
-    types=frozenset({"user/message", "assistant/message"}),
-    surfaces=frozenset({EventSurface.CURRENT}),
-)
+_MESSAGES: Final = EventSelection(types=MESSAGE_TYPES, surfaces=frozenset({EventSurface.CURRENT}))
 _FIRST_PAGE: Final = 64
 _PAGE: Final = 256
 """Messages read at a time: few at first, since the newest may be all that fits."""
@@ -56,19 +44,6 @@ class Said:
     checkpoint: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ConversationTotals:
-    """What a store may know of a surface without reading it.
-
-    messages, octets: how many are carried, and the UTF-8 bytes of their texts.
-    checkpoints: the seqs of those that are checkpoints.
-    """
-
-    messages: int
-    octets: int
-    checkpoints: tuple[Seq, ...] = ()
-
-
 class MessageLog(Protocol):
     """The log of one session in one observation, as far as it is read here."""
 
@@ -79,24 +54,11 @@ class MessageLog(Protocol):
 
 def said_in(placed: PlacedEvent) -> Said | None:
     """What a reference carries from one event of the surface, None when that is nothing."""
-    event = placed.event
-    role: Role
-    checkpoint = False
-    match shape_of(event.type, event.data):
-        case Shape.USER_MESSAGE:
-            role = "user"
-            checkpoint = is_compaction_checkpoint(event.data)
-            if not checkpoint and not is_human_prompt(event.data):
-                return None
-        case Shape.ASSISTANT_MESSAGE:
-            role = "assistant"
-        case _:
-            return None
-    text = text_of(content_of(event.type, event.data))
-    if not text:
+    carried = carried_in(placed.event)
+    if carried is None:
         return None
     assert placed.placement.position is not None
-    return Said(placed.placement.position, role, text, checkpoint)
+    return Said(placed.placement.position, carried.role, carried.text, carried.checkpoint)
 
 
 async def messages_of(log: MessageLog) -> AsyncGenerator[list[PlacedEvent], None]:

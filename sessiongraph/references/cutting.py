@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from sessiongraph.carried import utf8_length
 from sessiongraph.references.rendering import message_octets
 
 NOTE_MAX_BYTES: Final = 48
@@ -43,11 +44,6 @@ def cut_text(role: str, text: str, length: int, room: int) -> tuple[str, int]:
 def note(missing: int) -> str:
     """The line that ends a text of which so many UTF-8 bytes are missing."""
     return f"[… {missing} UTF-8 bytes cut …]"
-
-
-def utf8_length(text: str) -> int:
-    """Bytes of a text in UTF-8, three for a lone surrogate."""
-    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def _head(text: str, most: int) -> str:

@@ -9,11 +9,22 @@ indexed by (references.md, "Prepare").
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterable
 from typing import Any, Final
 
-from sessiongraph.event import Seq
+from sessiongraph.corpus import LogicalSession
+from sessiongraph.event import PlacedEvent, Seq
+from sessiongraph.filters import ALL_EVENTS
 from sessiongraph.new_event import NewEvent
-from sessiongraph.payloads import HUMAN_SOURCE, REFERENCE_SOURCE
+from sessiongraph.payloads import (
+    HUMAN_SOURCE,
+    REFERENCE_SOURCE,
+    citations_of,
+    content_of,
+    text_of,
+)
+from sessiongraph.ports import WindowRequest
+from sessiongraph.references.mention import ReferenceInput, parse_text
 from sessiongraph.references.prepare import PreparedMessage, ReferenceStats
 from sessiongraph.references.uri import encode_uri
 
@@ -45,6 +56,34 @@ def events_to_post(
         }
         events.append(_message(_message_id(session_id, expected_seq, 1), source, context.content))
     return events
+
+
+async def posted_before(
+    session: LogicalSession,
+    expected_seq: Seq,
+    text: str,
+    references: Iterable[ReferenceInput] = (),
+) -> list[PlacedEvent]:
+    """The events that the same call has posted at this seq; none when it has not.
+
+    The words and the referenced sessions must be the same. What was carried need not be: the
+    sources may have grown since.
+
+    Raises:
+        InvalidReference: see :func:`~sessiongraph.references.mention.parse_text`.
+    """
+    parsed = parse_text(text)
+    cited = {each.session_id: None for each in (*parsed.references, *references)}
+    window = WindowRequest(2, after=expected_seq - 1, before=expected_seq + 2)
+    events = (await session.log.events(ALL_EVENTS, window))[: 2 if cited else 1]
+    ids = [_message_id(session.session_id, expected_seq, offset) for offset in range(2)]
+    if [each.event.data.get("id") for each in events] != ids[: len(events)] or not events:
+        return []
+    message = events[0].event
+    if text_of(content_of(message.type, message.data)) != parsed.text:
+        return []
+    carried = [each.target_id for each in citations_of(events[1].event.data)] if cited else []
+    return events if carried == list(cited) else []
 
 
 def _message(message_id: str, source: dict[str, Any], text: str) -> NewEvent:

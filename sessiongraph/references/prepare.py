@@ -6,14 +6,15 @@ from one observation, so that a snapshot is of one moment even while its source 
 compacted. A message gets everything it references or is refused (references.md, "Prepare").
 
 A source is read from its newest end, in pages, off the event loop, in memory bounded by the
-budget. How much there is in all must be told exactly, so the walk goes to the beginning of the
-surface; where the store knows the totals, it ends as soon as nothing older can be kept.
+budget. How much there is in all must be told exactly; the store keeps these totals, so the walk
+ends as soon as nothing older can be kept. Only a session with events that are not on disk yet is
+walked to the beginning of its surface.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Final
@@ -22,7 +23,7 @@ from sessiongraph.corpus import LogicalSession
 from sessiongraph.errors import SessionGraphError
 from sessiongraph.event import PlacedEvent, Seq
 from sessiongraph.query import FailedObservation, SessionQuery
-from sessiongraph.references.conversation import ConversationTotals, messages_of, said_in
+from sessiongraph.references.conversation import messages_of, said_in
 from sessiongraph.references.errors import (
     InvalidReference,
     ReferenceBudgetExceeded,
@@ -38,9 +39,6 @@ from sessiongraph.references.retention import Retained, Retention
 
 _SHORT_TEXT: Final = 10_000
 """Characters up to which a message is parsed where it is asked for."""
-
-TotalsOf = Callable[[LogicalSession], Awaitable[ConversationTotals]]
-"""Says what is carried from a session without reading it, as of the session's observation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,19 +83,10 @@ class PreparedMessage:
 
 
 class ReferenceService:
-    """Prepares messages.
+    """Prepares messages."""
 
-    totals_of: where the store keeps totals; without it each surface is walked to its beginning.
-    """
-
-    def __init__(
-        self,
-        query: SessionQuery,
-        limits: ReferenceLimits | None = None,
-        totals_of: TotalsOf | None = None,
-    ) -> None:
+    def __init__(self, query: SessionQuery, limits: ReferenceLimits | None = None) -> None:
         self._query = query
-        self._totals_of = totals_of
         self.limits = limits or ReferenceLimits()
 
     async def prepare(
@@ -178,10 +167,9 @@ class ReferenceService:
 
     async def _retained(self, session: LogicalSession, head: bytes) -> Retained:
         retention = Retention(head, self.limits.max_reference_bytes)
-        totals: ConversationTotals | None = None
         checkpoints: Collection[Seq] = ()
-        if self._totals_of is not None:
-            totals = await self._totals_of(session)
+        totals = await session.log.conversation_totals()
+        if totals is not None:
             checkpoints = frozenset(totals.checkpoints)
             found = await session.log.at(checkpoints)
             await asyncio.to_thread(_add, retention, found.values())

@@ -22,9 +22,11 @@ from __future__ import annotations
 import heapq
 from dataclasses import dataclass, field, replace
 
+from sessiongraph.carried import utf8_length
 from sessiongraph.event import Seq
-from sessiongraph.references.conversation import ConversationTotals, Said
-from sessiongraph.references.cutting import cut_text, utf8_length
+from sessiongraph.ports import ConversationTotals
+from sessiongraph.references.conversation import Said
+from sessiongraph.references.cutting import cut_text
 from sessiongraph.references.errors import ReferenceBudgetExceeded
 from sessiongraph.references.rendering import CLOSING, message_octets
 

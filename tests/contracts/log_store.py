@@ -37,6 +37,7 @@ from sessiongraph.ports import (
     CommitFeed,
     CommitKind,
     CorpusCounts,
+    CoverQuery,
     LogReader,
     LogStore,
     PlacedEntry,
@@ -63,6 +64,7 @@ from tests.strategies import (
     session_selections,
     splits,
     windows,
+    words,
 )
 
 EVERYTHING = WindowRequest(limit=10_000)
@@ -112,6 +114,31 @@ class Stores:
         """A new store and the plain one, to be fed alike."""
         async with self.new() as store:
             yield store, PlainLogStore()
+
+
+def cover_queries(rows: Sequence[StoredSession]) -> st.SearchStrategy[CoverQuery]:
+    """Parts of covers that are there, in another case too, and of such as are not."""
+    covers = [""]
+    for row in rows:
+        covers += [row.header.session_id, row.header.cwd or "", row.title or ""]
+    bounds = st.integers(0, 12)
+    parts = st.builds(
+        lambda cover, first, length: cover[first : first + length],
+        st.sampled_from(covers),
+        bounds,
+        bounds,
+    )
+    ids = st.frozensets(st.sampled_from([row.header.session_id for row in rows] or ["x"]))
+    return st.builds(
+        CoverQuery,
+        parts
+        | parts.map(str.swapcase)
+        | words
+        | st.sampled_from(["\0", "\ufffe", '"', "%", "' OR"]),
+        st.sampled_from([None, "/p", *(row.header.cwd for row in rows)]),
+        st.integers(1, 9),
+        ids,
+    )
 
 
 # Feeding stores.
@@ -260,6 +287,7 @@ async def answers(reader: LogReader, session_id: str) -> dict[str, Any]:
         "events": [told_placed(e) for e in await reader.events(session, ALL_EVENTS, EVERYTHING)],
         "surface": [told_placed(e) for e in await reader.surface(session, EVERYTHING)],
         "nodes": await reader.surface_nodes(session),
+        "totals": await reader.conversation_totals(session),
         "at": {seq: told_placed(each) for seq, each in at.items()},
         "payloads": await reader.payloads(session, seqs),
         "replaced": [await reader.replaced_by(session, seq) for seq in seqs],
@@ -771,6 +799,42 @@ class LogStoreContract:
                             selection, order, limit=limit, after=after, before=before
                         )
                         assert [*map(told_session, found)] == [*map(told_session, expected)]
+
+        run(scenario())
+
+    @given(corpus=corpora(), data=st.data())
+    def test_sessions_are_found_by_any_part_of_their_covers_in_the_order_asked_for(
+        self, stores: Stores, corpus: Corpus, data: st.DataObject
+    ) -> None:
+        """Also after titles were changed and sessions deleted and made again."""
+
+        async def scenario() -> None:
+            async with stores.twins() as (store, plain):
+
+                async def assert_found() -> None:
+                    async with store.observe() as mine, plain.observe() as theirs:
+                        rows = await theirs.sessions(ALL_SESSIONS, SessionOrder.CREATED, limit=99)
+                        for _ in range(8):
+                            query = data.draw(cover_queries(rows))
+                            found = await mine.covered(query)
+                            expected = await theirs.covered(query)
+                            assert list(map(told_session, found)) == list(
+                                map(told_session, expected)
+                            )
+
+                for new, log in corpus:
+                    for each in (store, plain):
+                        await write(each, new, log)
+                await assert_found()
+                if corpus:
+                    new, log = data.draw(st.sampled_from(corpus))
+                    title = event(len(log), "session/title", {"title": data.draw(words)})
+                    more = placed([*log, title])[-1:]
+                    gone = data.draw(st.sampled_from(corpus))[0].session_id
+                    for each in (store, plain):
+                        await append(each, new.session_id, [more])
+                        await each.delete(gone)
+                    await assert_found()
 
         run(scenario())
 

@@ -19,7 +19,7 @@ from tests.docs.sample_answers import SampleAnswers
 ROOT = Path(__file__).parents[2]
 EXAMPLE = re.compile(r"```graphql\n(?P<query>.*?)```\n\n?```json\n(?P<answer>.*?)```", re.DOTALL)
 QUERY = re.compile(r"```graphql\n")
-LINK = re.compile(r"\]\((?!https?:|#)(?P<target>[^)#]+)(?:#[^)]*)?\)")
+LINK = re.compile(r"\]\((?!https?:|dsh-session:|#)(?P<target>[^)#]+)(?:#[^)]*)?\)")
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("benchmarks/*.md")])
 
 

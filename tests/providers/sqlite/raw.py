@@ -9,6 +9,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+from providers.sqlite import covers
 from providers.sqlite.log_store import SqliteLogStore
 
 Rows = list[tuple[Any, ...]]
@@ -38,6 +39,16 @@ _OF_LOGS = {
         SELECT id, seq, ordinal, target, label, captured_through_seq
         FROM logs JOIN citations USING (log) WHERE state = 1 ORDER BY id, seq, ordinal
         """,
+    "covers": "SELECT id, line FROM logs JOIN covers USING (log) WHERE state = 1 ORDER BY id",
+    "carried": """
+        SELECT logs.id, carried.id & 0xffffffff, octets, checkpoint FROM logs
+        JOIN carried ON carried.id BETWEEN logs.log << 32 AND logs.log << 32 | logs.last_seq
+        WHERE state = 1 ORDER BY logs.id, carried.id
+        """,
+    "carried_sums": """
+        SELECT id, block, messages, octets FROM logs JOIN carried_sums USING (log)
+        WHERE state = 1 AND staged_by IS NULL AND messages <> 0 ORDER BY id, block
+        """,
 }
 _ALONE = {
     "recordings": "SELECT * FROM recordings ORDER BY path",
@@ -58,6 +69,13 @@ _STRAYS = {
         SELECT log FROM citations LEFT JOIN logs USING (log)
         WHERE state IS NOT 1 OR seq > last_seq
         """,
+    "carried": """
+        SELECT carried.id FROM carried LEFT JOIN events USING (id) WHERE events.id IS NULL
+        """,
+    "covers": "SELECT log FROM covers LEFT JOIN logs USING (log) WHERE state IS NOT 1",
+    "carried_sums": """
+        SELECT log FROM carried_sums LEFT JOIN logs USING (log) WHERE state IS NOT 1
+        """,
     "spans": "SELECT log FROM spans LEFT JOIN logs USING (log) WHERE state IS NOT 1",
     "checkpoints": """
         SELECT log FROM checkpoints LEFT JOIN logs USING (log)
@@ -70,6 +88,7 @@ _STRAYS = {
 def connected(path: Path) -> Iterator[sqlite3.Connection]:
     """A connection of our own; what it wrote is committed at the end."""
     with closing(sqlite3.connect(path)) as connection, connection:
+        covers.teach(connection)
         yield connection
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from providers.sqlite import covers
 from providers.sqlite.log_store import SqliteLogStore
 from providers.sqlite.migrations import APPLICATION_ID, FORMAT_VERSION, migrate, migrations
 from sessiongraph.errors import InvalidConfig, PersistenceFailed, SessionGraphError
@@ -140,15 +141,21 @@ def test_each_migration_is_applied_once_however_often_a_store_is_opened(tmp_path
 def test_a_store_that_some_migrations_made_gets_the_others(tmp_path: Path, done: int) -> None:
     path = tmp_path / "log.db"
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        covers.teach(connection)
         migrate(connection)
     undone = [migration.name for migration in migrations._migrations[done:]]
     with connected(path) as connection:
-        for (name,) in connection.execute(
-            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' "
-            "AND name <> '_sqlite_migrations'"
+        for name, kind in connection.execute(
+            "SELECT name, type FROM sqlite_schema WHERE type IN ('trigger', 'table') "
+            "AND name NOT LIKE 'sqlite%' AND name NOT LIKE 'cover#_%' ESCAPE '#' "
+            "AND name <> '_sqlite_migrations' ORDER BY type DESC"
         ).fetchall():
-            if MADE_BY[name] in undone:
-                connection.execute(f"DROP TABLE {name}")
+            made_by = MADE_BY[name.partition("_")[0] if kind == "trigger" else name]
+            if made_by in undone:
+                connection.execute(f"DROP {kind} {name}")
+        if "m006_covers" in undone:
+            connection.execute("DROP TABLE cover_terms")
+            connection.execute("DROP TABLE cover_grams")
         marks = ", ".join("?" * len(undone))
         connection.execute(f"DELETE FROM _sqlite_migrations WHERE name IN ({marks})", undone)
     run(assert_works(path))
@@ -159,7 +166,24 @@ MADE_BY = {
     **dict.fromkeys(("types", "events", "citers", "spans", "citations"), "m002_events"),
     **dict.fromkeys(("commits", "tombstones", "recordings", "totals"), "m003_commits"),
     "checkpoints": "m004_checkpoints",
+    **dict.fromkeys(("carried", "carried_sums"), "m005_carried"),
+    "covers": "m006_covers",
 }
+
+
+def test_what_was_stored_before_there_were_totals_is_added_up(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    run(filled(path))
+    kept = rows(path, "SELECT * FROM carried"), rows(path, "SELECT * FROM carried_sums")
+    assert all(kept)
+    with connected(path) as connection:
+        connection.execute("DROP TRIGGER carried_shadowed")
+        connection.execute("DROP TRIGGER carried_restored")
+        connection.execute("DROP TABLE carried")
+        connection.execute("DROP TABLE carried_sums")
+        connection.execute("DELETE FROM _sqlite_migrations WHERE name = 'm005_carried'")
+    run(SqliteLogStore.open(path).close())
+    assert (rows(path, "SELECT * FROM carried"), rows(path, "SELECT * FROM carried_sums")) == kept
 
 
 def test_a_first_opening_that_was_killed_at_any_statement_can_be_repeated(

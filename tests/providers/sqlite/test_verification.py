@@ -148,6 +148,18 @@ DERIVED: dict[str, tuple[str, str]] = {
     "a citation too many": (
         "citations", "INSERT INTO citations SELECT log, 11, 0, target, label, NULL FROM citations "
         "WHERE ordinal = 0"),
+    "nothing carried": ("carried", "DELETE FROM carried WHERE id >> 32 = 1"),
+    "more carried from a message": (
+        "carried", "UPDATE carried SET octets = octets + 1 WHERE id >> 32 = 1"),
+    "a checkpoint that is none": (
+        "carried", "UPDATE carried SET checkpoint = 1 - checkpoint WHERE id >> 32 = 1"),
+    "something carried from a log-only event": (
+        "carried", f"INSERT INTO carried VALUES ({at(15)}, 1, 0)"),
+    "no sums": ("carried", "DELETE FROM carried_sums WHERE log = 1"),
+    "a sum of more messages": (
+        "carried", "UPDATE carried_sums SET messages = messages + 1 WHERE log = 1"),
+    "a sum of another block": (
+        "carried", "UPDATE carried_sums SET block = block + 1 WHERE log = 1"),
     "another title": ("title", "UPDATE logs SET title = x'61' WHERE log = 1"),
     "no title": ("title", "UPDATE logs SET title = NULL WHERE log = 1"),
     "another time of the latest prompt": (
@@ -295,6 +307,7 @@ def test_many_faults_of_many_logs_are_put_right_at_once(path: Path, plain: dict[
         "DELETE FROM citers",
         "DELETE FROM spans",
         "DELETE FROM citations",
+        "DELETE FROM carried",
         "UPDATE logs SET title = NULL, prompted_at = NULL",
         "UPDATE events SET place = NULL, replaced_by = NULL, lane = lane & ~3",
         "UPDATE totals SET events = 0, sessions = 0",
@@ -304,7 +317,7 @@ def test_many_faults_of_many_logs_are_put_right_at_once(path: Path, plain: dict[
     async def scenario() -> None:
         async with sqlite_at(path) as store:
             faults = await store.check()
-            everything = {"placement", "links", "spans", "title", "prompt"}
+            everything = {"placement", "links", "spans", "carried", "title", "prompt"}
             expected = {(each, what) for each in ("full", "other") for what in everything}
             assert kinds(faults) == expected | {("full", "citations"), (None, "totals")}
             await store.repair(faults)
@@ -542,8 +555,9 @@ def test_a_session_whose_row_is_damaged_does_not_hide_the_others(path: Path, cas
 
 
 def test_a_file_with_damaged_pages_is_reported(path: Path) -> None:
+    ((page,),) = rows(path, "SELECT rootpage FROM sqlite_schema WHERE name = 'citers'")
     with path.open("r+b") as file:
-        file.seek(-4096 * 3, 2)
+        file.seek(4096 * (page - 1))
         file.write(b"\x55" * 4096)
     faults = run(faults_of(path))
     assert "file" in {fault.what for fault in faults}

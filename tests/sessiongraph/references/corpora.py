@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
-from sessiongraph.corpus import Corpus, LogicalSession
+from pytest import MonkeyPatch
+
+from sessiongraph.corpus import Corpus
 from sessiongraph.cursor import KEY_BYTES, CursorCodec
 from sessiongraph.event import Entry, Seq, SessionEvent
 from sessiongraph.header import SessionHeader
-from sessiongraph.ports import LogStore, WindowRequest
+from sessiongraph.live_tail import TailedLog
+from sessiongraph.ports import LogStore
 from sessiongraph.query import Observation, QueryLimits, SessionQuery
-from sessiongraph.references.conversation import ConversationTotals
 from sessiongraph.references.limits import ReferenceLimits
 from sessiongraph.references.mention import ReferenceInput
 from sessiongraph.references.prepare import PreparedMessage, ReferenceService
 from tests.plain_store import PlainLogStore
-from tests.sessiongraph.references.plain_retention import plain_length
 from tests.strategies import message, placed, prompt, user_message
 
 Log = tuple[SessionHeader, Sequence[Entry]]
@@ -99,16 +100,17 @@ def talk(count: int, text: str = "message") -> list[Entry]:
     ]
 
 
-async def totals_of(session: LogicalSession) -> ConversationTotals:
-    """The totals of a conversation by a look at the whole surface, read without the product."""
-    surface = await session.log.surface(WindowRequest(10**6))
-    said = [(each.seq, *plain_said(each.event)) for each in surface]
-    carried = [(seq, text, condensed) for seq, text, condensed in said if text]
-    return ConversationTotals(
-        len(carried),
-        sum(plain_length(text) for _, text, _ in carried),
-        tuple(seq for seq, _, condensed in carried if condensed),
-    )
+@contextmanager
+def totals_told(told: bool) -> Iterator[None]:
+    """With ``told`` False no log tells its totals, so that every surface is walked to its end."""
+    with MonkeyPatch.context() as patch:
+        if not told:
+            patch.setattr(TailedLog, "conversation_totals", _nothing_is_told)
+        yield
+
+
+async def _nothing_is_told(_: TailedLog) -> None:
+    """As of a log of which a part is not on disk yet."""
 
 
 def plain_said(event: SessionEvent) -> tuple[str, bool]:

@@ -8,12 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessiongraph.corpus import LogicalSession
 from sessiongraph.errors import InvalidLimit, SessionNotFound
 from sessiongraph.event import Entry
 from sessiongraph.header import SessionHeader
-from sessiongraph.query import Observation
-from sessiongraph.references.candidates import Candidate, CandidateQuery, ReferenceCandidates
+from sessiongraph.references.candidates import Candidate, candidates
 from sessiongraph.references.limits import ReferenceLimits
 from sessiongraph.references.mention import ReferenceInput, parse_text
 from tests.plain_store import PlainLogStore, run
@@ -30,13 +28,12 @@ def offered(
     limit: int | None = None,
     *,
     asking: str = ASKING,
-    page_max: int = 3,
     candidate_limit: int = 50,
 ) -> list[Candidate]:
     async def offer() -> list[Candidate]:
-        candidates = ReferenceCandidates(limits=ReferenceLimits(candidate_limit=candidate_limit))
-        async with observing(store, page_max) as observation:
-            return await candidates.offer(observation, asking, part, limit)
+        limits = ReferenceLimits(candidate_limit=candidate_limit)
+        async with observing(store) as observation:
+            return await candidates(observation, limits, asking, part, limit)
 
     return run(offer())
 
@@ -199,25 +196,3 @@ def test_nothing_said_is_searched_shown_or_moves_the_order() -> None:
         assert answers[0] == answers[1] == answers[2]
         assert SECRET not in repr(answers)
     assert told(loud, SECRET) == []
-
-
-def test_another_index_can_take_the_place_of_the_list() -> None:
-    class Remembering:
-        def __init__(self) -> None:
-            self.asked: list[CandidateQuery] = []
-
-        async def find(
-            self, observation: Observation, wanted: CandidateQuery
-        ) -> Sequence[LogicalSession]:
-            self.asked.append(wanted)
-            return list((await observation.find(["none-old"])).values())
-
-    async def offer() -> tuple[list[Candidate], list[CandidateQuery]]:
-        index = Remembering()
-        async with observing(corpus()) as observation:
-            found = await ReferenceCandidates(index).offer(observation, ASKING, "Part", 7)
-        return found, index.asked
-
-    found, asked = run(offer())
-    assert ids(found) == ["none-old"]
-    assert asked == [CandidateQuery(ASKING, "/here", "Part", 7)]

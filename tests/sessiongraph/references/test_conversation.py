@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from sessiongraph.carried import Role
 from sessiongraph.event import Entry, PlacedEvent
-from sessiongraph.references.conversation import Role, Said, messages_of, said_in
+from sessiongraph.references.conversation import Said, messages_of, said_in
 from tests.plain_store import PlainLogStore, run
 from tests.sessiongraph.references.corpora import observing, plain_said, put, store_of, talk
 from tests.strategies import Json, header, logs, message, prompt, user_message, wrapped_result

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from sessiongraph.errors import SessionGraphError
-from sessiongraph.references.candidates import ReferenceCandidates
+from sessiongraph.references.candidates import candidates
 from sessiongraph.references.errors import InvalidReference
 from sessiongraph.references.limits import ReferenceLimits
 from sessiongraph.references.mention import ReferenceInput, mention_of, parse_text
@@ -25,7 +25,7 @@ from tests.sessiongraph.references.corpora import (
     observing,
     query_over,
     store_of,
-    totals_of,
+    totals_told,
 )
 from tests.sessiongraph.references.plain_retention import plain_length, plain_octets
 
@@ -96,14 +96,15 @@ def told_stats(stats: ReferenceStats, index: int) -> Answer:
 @pytest.mark.parametrize("answer", REFERENCES)
 def test_preparing(store: PlainLogStore, answer: Answer, with_totals: bool) -> None:
     limits = ReferenceLimits(max_reference_bytes=answer["maxReferenceBytes"])
-    service = ReferenceService(query_over(store), limits, totals_of if with_totals else None)
+    service = ReferenceService(query_over(store), limits)
     inputs = [ReferenceInput(each["sessionId"], each.get("label")) for each in answer["references"]]
-    if "error" in answer:
-        with pytest.raises(SessionGraphError) as caught:
-            run(service.prepare(answer["agent"], "", inputs))
-        assert caught.value.code == answer["error"]
-        return
-    context = run(service.prepare(answer["agent"], "", inputs)).context
+    with totals_told(with_totals):
+        if "error" in answer:
+            with pytest.raises(SessionGraphError) as caught:
+                run(service.prepare(answer["agent"], "", inputs))
+            assert caught.value.code == answer["error"]
+            return
+        context = run(service.prepare(answer["agent"], "", inputs)).context
     expected = answer["ok"]
     if not expected["data"]:
         assert context is None
@@ -163,7 +164,9 @@ def assert_cut_alike(mine: Answer, theirs: Answer, max_bytes: int) -> None:
 def test_candidates(store: PlainLogStore, answer: Answer) -> None:
     async def offered() -> list[Answer]:
         async with observing(store, page_max=7) as observation:
-            found = await ReferenceCandidates().offer(observation, answer["agent"], answer["query"])
+            found = await candidates(
+                observation, ReferenceLimits(), answer["agent"], answer["query"]
+            )
         return [
             {
                 "sessionId": each.session_id,

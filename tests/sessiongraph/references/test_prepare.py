@@ -11,13 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessiongraph.corpus import LogicalSession
 from sessiongraph.errors import PersistenceFailed, SessionGraphError
 from sessiongraph.event import Entry, PlacedEvent
 from sessiongraph.filters import EventSelection
 from sessiongraph.ports import StoredSession, WindowRequest
 from sessiongraph.references import prepare
-from sessiongraph.references.conversation import ConversationTotals, messages_of, said_in
 from sessiongraph.references.errors import (
     InvalidReference,
     ReferenceBudgetExceeded,
@@ -42,7 +40,7 @@ from tests.sessiongraph.references.corpora import (
     snapshots_in,
     store_of,
     talk,
-    totals_of,
+    totals_told,
 )
 from tests.strategies import Json, header, logs, message, prompt, session_ids, user_message
 
@@ -183,9 +181,9 @@ def test_counts_are_exact_and_do_not_depend_on_whether_the_walk_ended_early(
     service = ReferenceService(
         query_over(store_of((header("s"), log))),
         ReferenceLimits(max_reference_bytes=1000),
-        totals_of if with_totals else None,
     )
-    message = run(service.prepare(SELF, "", [ReferenceInput("s")]))
+    with totals_told(with_totals):
+        message = run(service.prepare(SELF, "", [ReferenceInput("s")]))
     assert message.context is not None
     (stats,), (snapshot,) = message.context.references, snapshots_in(message)
     whole = [f"message {seq}" for seq in range(length // 4 + 1, length)]
@@ -212,14 +210,10 @@ def test_with_totals_a_long_surface_is_not_walked_to_its_beginning(
         read.append(len(found))
         return found
 
-    async def totals(session: LogicalSession) -> ConversationTotals:
-        return ConversationTotals(3000, sum(len(f"message {seq}") for seq in range(3000)))
-
     monkeypatch.setattr(PlainReader, "events", counted)
     service = ReferenceService(
         query_over(store_of((header("s"), talk(3000)))),
         ReferenceLimits(max_reference_bytes=1000),
-        totals,
     )
     message = run(service.prepare(SELF, "", [ReferenceInput("s")]))
     assert sum(read) <= 64
@@ -231,26 +225,17 @@ def test_with_totals_a_long_surface_is_not_walked_to_its_beginning(
 def test_with_and_without_totals_the_snapshot_is_the_same(log: list[Entry], max_bytes: int) -> None:
     limits = ReferenceLimits(max_reference_bytes=max_bytes)
     query = query_over(store_of((header("s"), log)))
-    results: list[Any] = []
-    for totals in (None, lenient_totals_of):
-        service = ReferenceService(query, limits, totals)
+    service = ReferenceService(query, limits)
+
+    def outcome() -> Any:
         try:
-            results.append(run(service.prepare(SELF, "", [ReferenceInput("s")])))
+            return run(service.prepare(SELF, "", [ReferenceInput("s")]))
         except ReferenceBudgetExceeded as error:
-            results.append(error.message)
-    assert results[0] == results[1]
+            return error.message
 
-
-async def lenient_totals_of(session: LogicalSession) -> ConversationTotals:
-    """Totals from a snapshot without a budget, for logs whose payloads may be anything."""
-    placed = [each async for page in messages_of(session.log) for each in page]
-    said = [(each.seq, said_in(each)) for each in placed]
-    kept = [(seq, each) for seq, each in said if each is not None]
-    return ConversationTotals(
-        len(kept),
-        sum(len(each.text.encode("utf-8", "surrogatepass")) for _, each in kept),
-        tuple(seq for seq, each in kept if each.checkpoint),
-    )
+    with_totals = outcome()
+    with totals_told(False):
+        assert outcome() == with_totals
 
 
 def test_a_snapshot_is_of_one_moment_while_its_source_is_appended_to_and_compacted(
@@ -311,7 +296,7 @@ def test_a_cancelled_message_says_so_and_leaves_nothing_reading(
 
 def test_surfaces_are_put_together_off_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     threads: set[int] = set()
-    read = said_in
+    read = prepare.said_in
 
     def noted(placed: PlacedEvent) -> Any:
         threads.add(threading.get_ident())

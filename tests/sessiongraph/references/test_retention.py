@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessiongraph.references.conversation import ConversationTotals, Said
+from sessiongraph.ports import ConversationTotals
+from sessiongraph.references.conversation import Said
 from sessiongraph.references.cutting import NOTE_MAX_BYTES, cut_text, note
 from sessiongraph.references.errors import ReferenceBudgetExceeded
 from sessiongraph.references.rendering import message_octets, opening

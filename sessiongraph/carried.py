@@ -1,0 +1,70 @@
+"""What can be carried from one event to another session: who said it, and the text.
+
+Messages by a person, messages of an assistant, and compaction checkpoints; of each the text blocks,
+joined by newlines. Nothing else, so that tools, reasoning, images and injected messages stay where
+they are (references.md, "Prepare").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from sessiongraph.event import SessionEvent
+from sessiongraph.payloads import (
+    Shape,
+    content_of,
+    is_compaction_checkpoint,
+    is_human_prompt,
+    shape_of,
+    text_of,
+)
+
+Role = Literal["user", "assistant"]
+
+MESSAGE_TYPES = frozenset({"user/message", "assistant/message"})
+"""The types of events that something can be carried from."""
+
+
+@dataclass(frozen=True, slots=True)
+class CarriedText:
+    """What one event said.
+
+    text: never empty.
+    checkpoint: it stands for an earlier part of the conversation that was condensed.
+    """
+
+    role: Role
+    text: str
+    checkpoint: bool = False
+
+    @property
+    def octets(self) -> int:
+        """UTF-8 bytes of the text, three for a lone surrogate."""
+        return utf8_length(self.text)
+
+
+def carried_in(event: SessionEvent) -> CarriedText | None:
+    """What can be carried from an event, None when that is nothing."""
+    if event.type not in MESSAGE_TYPES:
+        return None
+    data = event.data
+    role: Role
+    checkpoint = False
+    match shape_of(event.type, data):
+        case Shape.USER_MESSAGE:
+            role = "user"
+            checkpoint = is_compaction_checkpoint(data)
+            if not checkpoint and not is_human_prompt(data):
+                return None
+        case Shape.ASSISTANT_MESSAGE:
+            role = "assistant"
+        case _:
+            return None
+    text = text_of(content_of(event.type, data))
+    return CarriedText(role, text, checkpoint) if text else None
+
+
+def utf8_length(text: str) -> int:
+    """Bytes of a text in UTF-8, three for a lone surrogate."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
