@@ -6,7 +6,6 @@ import json
 import re
 import shutil
 import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import pytest
 
 from schema.export import sdl
 from server.samples import sample_sessions
+from tests.providers.sqlite.raw import connected
 from tests.server.processes import run
 
 SESSIONS = 16
@@ -52,7 +52,7 @@ def imported(tmp_path: Path, *files: Path) -> Path:
 
 def break_store(data_dir: Path, *statements: str) -> None:
     """Change the store behind its back."""
-    with closing(sqlite3.connect(data_dir / "log.db")) as connection, connection:
+    with connected(data_dir / "log.db") as connection:
         for statement in statements:
             connection.execute(statement)
 
