@@ -7,8 +7,6 @@ cannot be decoded is a :class:`~sessiongraph.errors.CorruptSession` of the field
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
-
 import msgspec
 
 from resolvers.context import RequestContext
@@ -32,19 +30,23 @@ def data_of(placed: PlacedEvent) -> Data:
         raise CorruptSession(f"{_name(placed)} has a payload that cannot be read") from error
 
 
-def read_payload(context: RequestContext, placed: PlacedEvent) -> bytes | Awaitable[bytes]:
-    """The JSON text of an event's payload, exactly as logged.
+def payload_at_hand(placed: PlacedEvent) -> bytes:
+    """The JSON text of the payload of an event that was read whole, exactly as logged.
 
-    At hand for most events, so that lists of them wait for nothing; what was read without its
-    stream is loaded in one batch with its neighbours.
+    Most events are, so that lists of them wait for nothing.
+
+    Raises:
+        CorruptSession: the stored text is not JSON.
+    """
+    return _checked(placed, placed.event.payload)
+
+
+async def fetch_payload(context: RequestContext, placed: PlacedEvent) -> bytes:
+    """The same of an event that was read without its stream; in one batch with its neighbours.
 
     Raises:
         CorruptSession: the stored text is not JSON, or is not there.
     """
-    return _read_whole(context, placed) if placed.elided else _checked(placed, placed.event.payload)
-
-
-async def _read_whole(context: RequestContext, placed: PlacedEvent) -> bytes:
     text = await context.loaders.payloads.load((placed.session_id, placed.seq))
     if text is None:
         raise CorruptSession(f"{_name(placed)} has lost its payload")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from enum import Enum
 from typing import Any, TypeVar
 
 import strawberry
@@ -79,9 +80,38 @@ def followed(served: Any, description: str) -> Callable[[F], F]:
     return declare
 
 
+class Resolution(Enum):
+    """Promises about a resolver, by which lists are completed faster; a field's metadata has one.
+
+    OF_THE_OBJECT: it computes its value from the object alone.
+    AT_HAND: it has its value at hand for most objects, given no more than the context.
+    """
+
+    OF_THE_OBJECT = "of the object"
+    AT_HAND = "at hand"
+
+
 def resolved(resolver: Callable[..., object], description: str | None = None) -> Any:
     """A field whose value a resolver computes from the object alone, without reading anything."""
-    return strawberry.field(resolver=resolver, description=description)
+    return strawberry.field(
+        resolver=resolver,
+        description=description,
+        metadata={Resolution: Resolution.OF_THE_OBJECT},
+    )
+
+
+def at_hand(served: Any, description: str) -> Callable[[F], F]:
+    """A field whose value a method has at hand for most objects, and for the others fetches."""
+
+    def declare(method: F) -> F:
+        return strawberry.field(  # type: ignore[return-value]
+            resolver=method,
+            graphql_type=served,
+            description=description,
+            metadata={Resolution: Resolution.AT_HAND},
+        )
+
+    return declare
 
 
 def _description(cls: type) -> str:

@@ -14,10 +14,11 @@ import msgspec
 import strawberry
 
 from resolvers import messages
+from resolvers.context import RequestContext
 from resolvers.events import event_id
-from resolvers.payload import read_payload
+from resolvers.payload import fetch_payload, payload_at_hand
 from schema.connection import Connection, Edge
-from schema.declaration import Info, field, interface, object_type, resolved
+from schema.declaration import Info, at_hand, interface, object_type, resolved
 from schema.enums import EventSurface, SurfaceOpKind
 from schema.scalars import JSON, EpochMillis
 from sessiongraph.event import PlacedEvent
@@ -77,12 +78,13 @@ class SessionEvent:
     )
     ignorable: bool
 
-    @field(JSON, "The payload exactly as logged, an object.")
+    @at_hand(JSON, "The payload exactly as logged, an object.")
     def data(
         self, placed: strawberry.Parent[PlacedEvent], info: Info
     ) -> msgspec.Raw | Awaitable[msgspec.Raw]:
-        text = read_payload(info.context, placed)
-        return msgspec.Raw(text) if isinstance(text, bytes) else _raw(text)
+        if placed.elided:
+            return _fetched(info.context, placed)
+        return msgspec.Raw(payload_at_hand(placed))
 
     @staticmethod
     def resolve_type(value: PlacedEvent, _info: object, _interface: object) -> str:
@@ -93,8 +95,8 @@ class SessionEvent:
         return isinstance(value, PlacedEvent)
 
 
-async def _raw(text: Awaitable[bytes]) -> msgspec.Raw:
-    return msgspec.Raw(await text)
+async def _fetched(context: RequestContext, placed: PlacedEvent) -> msgspec.Raw:
+    return msgspec.Raw(await fetch_payload(context, placed))
 
 
 @object_type

@@ -8,6 +8,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp
 
 from schema.operation import one_observation
+from schema.planned_lists import PlannedLists
 from schema.served import build_schema
 from server.documents import Documents
 from server.endpoint import GraphQLEndpoint
@@ -26,7 +27,7 @@ def build_app(services: Services) -> ASGIApp:
     """The application over open services; it opens and closes nothing itself."""
     settings = services.settings
     documents = Documents(_document_limits(settings))
-    schema = build_schema(extensions=[documents.extension])
+    schema = build_schema([documents.extension], PlannedLists)
     operations = Operations(
         schema, services.of_operations(), documents, frame_context=one_observation
     )

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from resolvers.context import RequestContext, Services
 from resolvers.loaders import PayloadKey
 from resolvers.messages import shape
-from resolvers.payload import data_of, read_payload
+from resolvers.payload import data_of, fetch_payload, payload_at_hand
 from sessiongraph.corpus import Corpus
 from sessiongraph.cursor import CursorCodec
 from sessiongraph.errors import CorruptSession
@@ -38,13 +38,13 @@ def test_a_json_text_is_given_as_it_is_without_waiting(
     value: Any, ascii_only: bool, spaced: bool
 ) -> None:
     text = json_text(value, ascii_only=ascii_only, spaced=spaced)
-    assert read_payload(context(), placed(text)) is text
+    assert payload_at_hand(placed(text)) is text
 
 
 @given(st.binary(max_size=20))
 def test_bytes_are_given_only_if_they_are_json(text: bytes) -> None:
     try:
-        given_text = read_payload(context(), placed(text))
+        given_text = payload_at_hand(placed(text))
     except CorruptSession as error:
         assert "event 0 of 's'" in error.message
         with pytest.raises(CorruptSession):
@@ -94,9 +94,7 @@ def test_an_elided_payload_is_loaded_and_checked(answer: Any, expected: bytes | 
     async def run() -> bytes:
         operation = context()
         operation.loaders.payloads._load_many = load
-        waiting = read_payload(operation, placed(b"{}", elided=True))
-        assert not isinstance(waiting, bytes)
-        return await waiting
+        return await fetch_payload(operation, placed(b"{}", elided=True))
 
     if isinstance(expected, bytes):
         assert asyncio.run(run()) == expected

@@ -305,7 +305,7 @@ async def test_a_field_that_fails_in_a_frame_leaves_the_stream_alone(
     await server.append("s", "one", "two")
     stream = await server.follow('subscription { sessionEvents(sessionId: "s") { seq data } }')
     with monkeypatch.context() as patch:
-        patch.setattr("schema.event.read_payload", _fail)
+        patch.setattr("schema.event.payload_at_hand", _fail)
         frame = await stream.next()
     assert frame.body["data"] is None
     assert frame.codes == ["SESSION_QUERY_PERSISTENCE_FAILED"]

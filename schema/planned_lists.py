@@ -1,0 +1,205 @@
+"""Lists of objects, completed by a plan that is made once for all items.
+
+The usual way costs some 3.5 µs for every field of every item: the field is looked up, an info is
+made, its resolver is found and called, its type is taken apart. For most fields of a list the
+outcome is the same for every item: an attribute is read, checked and put into the answer. So the
+selection is taken apart once, and what is left for each item is reading attributes and, where a
+field was declared so, calling a function of the object alone.
+
+A plan covers objects within objects, lists, interfaces and unions. Fields that are beyond it (with
+arguments, or that read something) are executed the usual way once everything else of the item is
+there, provided that they may be null, so that their failure stays their own. Whatever is unusual
+about an item (a value of another type, an exception, something to wait for) sends that item the
+usual way from its beginning; a plan never decides what an error looks like.
+
+Always true: the answer is the same, byte for byte, errors included, as without this module.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Awaitable, Iterable, Mapping
+from typing import Any, Final, cast
+
+from graphql import (
+    FragmentDefinitionNode,
+    FragmentSpreadNode,
+    GraphQLOutputType,
+    GraphQLResolveInfo,
+    OperationDefinitionNode,
+    SelectionSetNode,
+    is_leaf_type,
+)
+from graphql.pyutils import Path, gather_with_cancel
+from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
+from typing_extensions import override
+
+from schema.list_plans import Details, Item, Light, Plan, SlowField, named, plan_of
+
+_SHORT: Final = 3
+"""Lists of fewer items are completed the usual way: a plan must be worth its making."""
+
+KEPT_OPERATIONS: Final = 512
+"""Operations whose plans are kept; no more than documents are."""
+
+
+class PlannedLists(StrawberryGraphQLCoreExecutionContext):
+    """Executes an operation; lists of several objects by plans."""
+
+    @override
+    def complete_iterable_value(
+        self,
+        item_type: GraphQLOutputType,
+        field_details_list: Details,
+        info: GraphQLResolveInfo[Any],
+        path: Path,
+        items: Iterable[Any],
+        position_context: Any,
+    ) -> Any:
+        """Complete the items of a list, by a plan where there is one."""
+        plan = None
+        if (
+            position_context is None
+            and type(items) in (list, tuple)
+            and len(cast("list[Any]", items)) >= _SHORT
+            and not is_leaf_type(named(item_type))
+            and not self.get_stream_usage(field_details_list, path)
+        ):
+            plan = self._known_plan(item_type, field_details_list)
+        if plan is None:
+            return super().complete_iterable_value(
+                item_type, field_details_list, info, path, items, position_context
+            )
+        return self._complete_items(plan, item_type, field_details_list, info, path, items)
+
+    def _complete_items(
+        self,
+        plan: Plan,
+        item_type: GraphQLOutputType,
+        details: Details,
+        info: GraphQLResolveInfo[Any],
+        path: Path,
+        items: Iterable[Any],
+    ) -> Any:
+        results: list[Any] = []
+        waiting: list[tuple[Any, Any, Awaitable[Any]]] = []
+        light = Light(self.context_value)
+        complete = plan.complete
+        try:
+            for index, value in enumerate(items):
+                item = Item(self, info, light, [])
+                try:
+                    results.append(complete(value, item))
+                except Exception:  # noqa: BLE001 - the usual way says what is wrong
+                    self._complete_usually(
+                        value, results, item_type, details, info, path, index, waiting
+                    )
+                    continue
+                for each in item.slow:
+                    result = self._execute_slow(each, path.add_key(index, None))
+                    if self.is_awaitable(result):
+                        waiting.append((each.answer, each.name, result))
+        except Exception:
+            if waiting:
+                self.settle_in_background([each for _, _, each in waiting])
+            raise
+        return self._awaited(results, waiting) if waiting else results
+
+    def _execute_slow(self, slow: SlowField, path: Path) -> Any:
+        for key, type_name in slow.keys:
+            path = path.add_key(key, type_name)
+        path = path.add_key(slow.name, slow.parent_type.name)
+        result = self.execute_field(slow.parent_type, slow.source, slow.details, path, None)
+        slow.answer[slow.name] = result
+        return result
+
+    def _complete_usually(
+        self,
+        value: Any,
+        results: list[Any],
+        item_type: GraphQLOutputType,
+        details: Details,
+        info: GraphQLResolveInfo[Any],
+        path: Path,
+        index: int,
+        waiting: list[tuple[Any, Any, Awaitable[Any]]],
+    ) -> None:
+        item_path = path.add_key(index, None)
+        if self.is_awaitable(value):
+            results.append(
+                self.complete_awaitable_list_item_value(
+                    value, item_type, details, info, item_path, None
+                )
+            )
+        elif not self.complete_list_item_value(
+            value, results, item_type, details, info, item_path, None
+        ):
+            return
+        waiting.append((results, index, results[index]))
+
+    @staticmethod
+    async def _awaited(
+        results: list[Any], waiting: list[tuple[Any, Any, Awaitable[Any]]]
+    ) -> list[Any]:
+        if len(waiting) == 1:
+            ((place, key, awaitable),) = waiting
+            place[key] = await awaitable
+            return results
+        values = await gather_with_cancel(*(awaitable for _, _, awaitable in waiting))
+        for (place, key, _), value in zip(waiting, values, strict=True):
+            place[key] = value
+        return results
+
+    def _known_plan(self, item_type: GraphQLOutputType, details: Details) -> Plan | None:
+        """The plan of a list; lists that one field has under many objects share it."""
+        plans = self.__dict__.get("_plans")
+        if plans is None:
+            plans = self.__dict__["_plans"] = _KEPT.of(self.operation, self.fragment_definitions)
+        key = (item_type, *(id(each.node) for each in details))
+        if key not in plans:
+            plans[key] = plan_of(self, item_type, details)
+        plan: Plan | None = plans[key]
+        return plan
+
+
+_Nodes = tuple[OperationDefinitionNode | FragmentDefinitionNode, ...]
+
+
+class _KeptPlans:
+    """The plans of the operations that were executed last.
+
+    A plan is of nodes of a document, which are the same objects as long as the document is kept.
+    Where directives stand, what is selected can differ from one execution to the next; such plans
+    end with their execution.
+    """
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[int, tuple[_Nodes, dict[Any, Plan | None] | None]] = OrderedDict()
+
+    def of(
+        self, operation: OperationDefinitionNode, fragments: Mapping[str, FragmentDefinitionNode]
+    ) -> dict[Any, Plan | None]:
+        """Where the plans of an operation are kept."""
+        kept = self._kept.get(id(operation))
+        if kept is None:
+            # The nodes are kept too, so that nothing else gets their addresses.
+            nodes: _Nodes = (operation, *fragments.values())
+            always = all(_is_unconditional(node.selection_set) for node in nodes)
+            kept = nodes, {} if always else None
+            self._kept[id(operation)] = kept
+            if len(self._kept) > KEPT_OPERATIONS:
+                self._kept.popitem(last=False)
+        return {} if kept[1] is None else kept[1]
+
+
+def _is_unconditional(selections: SelectionSetNode | None) -> bool:
+    """Whether the same is selected whatever the variables are."""
+    return selections is None or all(
+        not each.directives
+        and not (isinstance(each, FragmentSpreadNode) and each.arguments)
+        and _is_unconditional(getattr(each, "selection_set", None))
+        for each in selections.selections
+    )
+
+
+_KEPT: Final = _KeptPlans()
