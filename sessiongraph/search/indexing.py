@@ -403,10 +403,10 @@ def _portions(commits: Sequence[Commit], *, first_alone: bool) -> list[list[Comm
     first_alone: the first was taken in part already.
     """
     portions: list[list[Commit]] = []
-    size = _EVENTS_TOGETHER
+    size = 0
     for commit in commits:
         events = commit.last_seq - commit.first_seq + 1
-        if size + events > _EVENTS_TOGETHER:
+        if not portions or size + events > _EVENTS_TOGETHER:
             portions.append([])
             size = 0
         portions[-1].append(commit)
