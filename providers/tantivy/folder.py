@@ -31,10 +31,13 @@ _PRODUCT: Final = "sessiongraph full-text index"
 class Stamp(msgspec.Struct, frozen=True):
     """By which rules an index was made; one made by others is outdated."""
 
-    product: str = _PRODUCT
-    documents: int = DOCUMENT_FORMAT
-    analysis: str = ANALYSIS_VERSION
-    tantivy: str = version("tantivy")
+    product: str
+    documents: int
+    analysis: str
+    tantivy: str
+
+
+OUR_STAMP: Final = Stamp(_PRODUCT, DOCUMENT_FORMAT, ANALYSIS_VERSION, version("tantivy"))
 
 
 class IndexFolder:
@@ -52,7 +55,7 @@ class IndexFolder:
             InvalidConfig: the folder is somebody else's.
         """
         stamp = self._stamp()
-        if stamp != Stamp():
+        if stamp != OUR_STAMP:
             if stamp is not None:
                 self.set_aside("it was made by other rules")
             self._write_stamp()
@@ -64,7 +67,7 @@ class IndexFolder:
         Raises:
             InvalidConfig: the folder is somebody else's.
         """
-        return self._stamp() == Stamp() and self.segments.is_dir()
+        return self._stamp() == OUR_STAMP and self.segments.is_dir()
 
     def set_aside(self, reason: str) -> None:
         """Put the index away and begin an empty one."""
@@ -106,7 +109,7 @@ class IndexFolder:
         self.path.mkdir(exist_ok=True)
         unfinished = self.path / _NEW_STAMP
         with unfinished.open("wb") as file:
-            file.write(msgspec.json.encode(Stamp()))
+            file.write(msgspec.json.encode(OUR_STAMP))
             file.flush()
             os.fsync(file.fileno())
         unfinished.replace(self.path / _STAMP)

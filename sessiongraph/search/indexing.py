@@ -105,6 +105,8 @@ class Indexing:
         self._is_dirty = self._is_doubted = False
         self._doubts = 0
         self._failed: SessionGraphError | None = None
+        self._committed_at = 0.0
+        self._on_progress: Callable[[Progress], None] | None = None
 
     @property
     def index(self) -> SearchIndex:
@@ -156,20 +158,12 @@ class Indexing:
             PersistenceFailed: the store cannot be read.
         """
         await self._begin()
-        target = (await self.progress()).target
-        noted = self._now()
+        self._on_progress = on_progress or _nobody_listens
         async with aclosing(self._feed.follow(self._start())) as batches:  # type: ignore[type-var]
-            while self._start() < target:
+            while self._start() < self._target:
                 await self._take(await anext(batches))
-                if self._now() - noted >= self._commit_s:
-                    await self._commit()
-                    noted = self._now()
-                    if on_progress is not None:
-                        on_progress(await self.progress())
         await self._commit()
-        self._building = False
-        if on_progress is not None:
-            on_progress(await self.progress())
+        self._on_progress(await self.progress())
 
     @property
     def seen(self) -> Position:
@@ -210,9 +204,10 @@ class Indexing:
 
     def doubt(self) -> None:
         """A search found the index unreadable: open it again, and build it anew the second time."""
-        self._doubts += 1
-        self._is_doubted = True
-        self._tell()
+        if not self._is_doubted:
+            self._doubts += 1
+            self._is_doubted = True
+            self._tell()
 
     async def _why_not(self) -> IndexFailed:
         progress = await self.progress()
@@ -329,6 +324,9 @@ class Indexing:
             self._building = False
             await self._commit()
             _log.info("the full-text index has caught up", documents=self._index.documents)
+        if self._on_progress is not None and self._now() - self._committed_at >= self._commit_s:
+            await self._commit()
+            self._on_progress(await self.progress())
         self._note_progress()
         self._tell()
 
@@ -360,6 +358,7 @@ class Indexing:
             if self._taken is not None and self._taken != self._index.watermark:
                 await self._index.commit(self._taken)
                 self._is_dirty = False
+        self._committed_at = self._now()
         self._tell()
 
     def _tell(self) -> None:
@@ -388,6 +387,10 @@ class _Growth:
     epoch: int
     first: Seq
     last: Seq
+
+
+def _nobody_listens(progress: Progress) -> None:
+    """For those who catch up in silence."""
 
 
 def mark_of(commit: Commit) -> str:
