@@ -50,8 +50,8 @@ def snippet_of(text: str, wanted: SearchText, most: int) -> Snippet:
     """The piece of a text around its first best match, of at most ``most`` code points."""
     spans = _best_spans(text, wanted, most)
     start = spans[0].start if spans else 0
-    low = max(0, start - most)
-    high = min(len(text), start + _LOOKED_AT * most)
+    low = _last_cut(text, max(0, start - most))
+    high = _last_cut(text, min(len(text), start + _LOOKED_AT * most))
     # White space at either end of the piece says that something was there, and is dropped.
     piece, places = _with_single_spaces(text, low, high)
     cut_before = low > 0 and bool(text[:low].strip())
@@ -67,7 +67,7 @@ def _cut(piece: str, marked: list[Span], most: int, cut_before: bool, cut_behind
     start = 0
     if cut_before or len(piece) > most:
         start = max(0, first - most // _LEAD)
-        start = min(start, max(0, len(piece) - most))
+        start = min(start, max(0, len(piece) - most + len(_ELLIPSIS)))
         while start < first and not _is_between_characters(piece, start):
             start += 1
         while start < first and piece[start] == " ":
@@ -170,6 +170,13 @@ def _part_matches(word: Word, wanted: SearchText) -> Iterator[tuple[Span, Term]]
                 start = word.start + sum(map(len, word.parts[:at]))
                 span = Span(start, start + sum(map(len, term)))
                 yield (span if exact else Span(word.start, word.end)), term
+
+
+def _last_cut(text: str, at: int) -> int:
+    """The last place up to ``at`` where a text can be cut."""
+    while not _is_between_characters(text, at):
+        at -= 1
+    return at
 
 
 def _is_between_characters(text: str, at: int) -> bool:
