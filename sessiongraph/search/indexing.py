@@ -119,6 +119,19 @@ class Indexing:
         watermark = self._index.watermark
         return 0 if watermark is None else watermark.position
 
+    async def is_current(self) -> bool:
+        """Whether the index is of this log and has everything in it; asked without running it.
+
+        Raises:
+            PersistenceFailed: the store cannot be asked.
+        """
+        watermark = self._index.watermark
+        async with self._store.observe() as reader:
+            target = reader.position
+        if watermark is None or watermark.position < target:
+            return False
+        return await self._is_ours(watermark, target)
+
     async def progress(self) -> Progress:
         """How far the index is now.
 
@@ -323,7 +336,8 @@ class Indexing:
         if self._building and watermark.position >= self._target:
             self._building = False
             await self._commit()
-            _log.info("the full-text index has caught up", documents=self._index.documents)
+            if self._on_progress is None:
+                _log.info("the full-text index has caught up", documents=self._index.documents)
         if self._on_progress is not None and self._now() - self._committed_at >= self._commit_s:
             await self._commit()
             self._on_progress(await self.progress())
@@ -366,7 +380,8 @@ class Indexing:
         news.set()
 
     def _note_progress(self) -> None:
-        if self._building and self._now() - self._noted_at >= _NOTED_EVERY_S:
+        is_silent = not self._building or self._on_progress is not None
+        if not is_silent and self._now() - self._noted_at >= _NOTED_EVERY_S:
             self._noted_at = self._now()
             _log.info(
                 "the full-text index is being built",
