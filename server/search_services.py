@@ -78,7 +78,7 @@ async def searching(
         return
     async with index_open(settings, path) as index:
         search = search_over(settings, store, feed, index, cursors, settle)
-        running = asyncio.create_task(kept_up("indexing", search.indexing.run))
+        running = asyncio.create_task(kept_up("indexing", search.indexing.run), name="indexing")
         try:
             yield search
         finally:
