@@ -35,7 +35,7 @@ from tests.plain_store import run
 from tests.strategies import header, json_text, user_message
 
 ANYTHING = IndexFilter()
-ENOUGH = 1000
+ENOUGH = 100_000
 
 SPEAKING = [
     "retry", "Retry", "restoreFloor", "floor", "session_projcache", "src/a/b.py", "AND", "NOT",
