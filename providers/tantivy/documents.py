@@ -115,8 +115,12 @@ class DocumentMaker:
 
     def document(self, event_type: str, seq: int, time: int, text: str) -> tantivy.Document:
         """The document of one event."""
+        return self.of_tokens(event_type, seq, time, tokens_of(text))
+
+    def of_tokens(self, event_type: str, seq: int, time: int, tokens: str) -> tantivy.Document:
+        """The document of an event whose text was turned into tokens already."""
         document = tantivy.Document()
-        document.add_text(TEXT, tokens_of(text))
+        document.add_text(TEXT, tokens)
         document.add_text(TRAITS, f"{self._traits} {type_trait(event_type)}")
         document.add_integer(TIME, time)
         document.add_integer(SEQ, seq)
