@@ -3,15 +3,18 @@
 Tantivy gives hits by falling score, and equal scores in an order that changes with every merge. The
 contract's order is by score, then newer time, then session id, then seq. So more hits are fetched
 than are needed, those at the lowest score are left out (there may be more of them than were
-fetched), and the rest is sorted; when that is not enough, four times as many are fetched. The best
-hit of each log is the first of that log in this order, so a ranking of logs is exact.
+fetched), and the rest is sorted; when that is not enough, four times as many are fetched.
+
+The best hit of each log is the first of that log in this order. When a look does not bring enough
+logs, those that it brought are left out of the next one: what that brings ranks behind them all. So
+a ranking of logs is exact, and does not go through all hits of a log that has many.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Final, cast
 
 import tantivy
@@ -26,6 +29,7 @@ from sessiongraph.search.question import Question
 _FETCHED_FOR_EACH_LOG: Final = 8
 _FETCHED_BESIDE: Final = 64
 _MORE: Final = 4
+_MORE_LOGS: Final = 2
 _KNOWN_LOGS: Final = 100_000
 
 
@@ -68,25 +72,49 @@ class TantivyObservation:
 
     def _rank(self, question: Question, least: int, distinct: bool) -> Ranking:
         with index_failures("read"):
-            query = query_of(question)
-            everything = max(1, self._searcher.num_docs)
-            wanted = least * _FETCHED_FOR_EACH_LOG if distinct else least
-            while True:
-                wanted = min(wanted + _FETCHED_BESIDE, everything)
-                found = self._searcher.search(query, wanted, count=False).hits
-                complete = len(found) < wanted or wanted == everything
-                sure = found if complete else found[: _above_the_lowest(found)]
-                numbers = self._column(LOG, sure)
-                if complete or len(set(numbers) if distinct else sure) >= least:
-                    return Ranking(list(self._hits(sure, numbers, distinct)), complete)
-                wanted *= _MORE
+            if distinct:
+                return self._rank_logs(question, least)
+            hits, complete = self._first(question, least)
+            return Ranking(hits[:least], complete and len(hits) <= least)
 
-    def _hits(
+    def _rank_logs(self, question: Question, least: int) -> Ranking:
+        """The best of each log: those that a look finds are left out of the next one."""
+        hits: list[Hit] = []
+        wanted = least * _FETCHED_FOR_EACH_LOG
+        while True:
+            without = frozenset(hit.session_id for hit in hits)
+            most = least - len(hits) + 1
+            found, complete = self._first(question, wanted, without, logs=most)
+            hits += found
+            if complete or len(hits) >= least:
+                return Ranking(hits[:least], complete and len(hits) <= least)
+            wanted *= _MORE_LOGS
+
+    def _first(
         self,
-        found: list[tuple[float, tantivy.DocAddress]],
-        numbers: list[int],
-        distinct: bool,
-    ) -> Iterator[Hit]:
+        question: Question,
+        least: int,
+        without: frozenset[str] = frozenset(),
+        logs: int | None = None,
+    ) -> tuple[list[Hit], bool]:
+        """The first answers, some at least, and whether there are no others.
+
+        logs: only the best of each log, and of no more logs than these.
+        """
+        query = query_of(question, without)
+        everything = max(1, self._searcher.num_docs)
+        wanted = least
+        while True:
+            wanted = min(wanted + _FETCHED_BESIDE, everything)
+            found = self._searcher.search(query, wanted, count=False).hits
+            complete = len(found) < wanted or wanted == everything
+            sure = found if complete else found[: _above_the_lowest(found)]
+            if complete or len(sure) >= (least if logs is None else 1):
+                return list(islice(self._hits(sure, logs is not None), logs)), complete
+            wanted *= _MORE
+
+    def _hits(self, found: list[tuple[float, tantivy.DocAddress]], distinct: bool) -> Iterator[Hit]:
+        numbers = self._column(LOG, found)
         times, seqs = self._column(TIME, found), self._column(SEQ, found)
         rows = [
             (-score, -time, number, seq, address)

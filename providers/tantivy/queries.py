@@ -27,13 +27,16 @@ _LEAST, _MOST = -(2**63), 2**63 - 1
 _NO_SCORE: Final = 0.0
 
 
-def query_of(question: Question) -> Query:
-    """The query of a question."""
+def query_of(question: Question, without: frozenset[str] = frozenset()) -> Query:
+    """The query of a question; ``without``: sessions that are left out."""
     text = _text_query(question)
     filters = [Query.const_score_query(each, _NO_SCORE) for each in _filters(question.admitted)]
-    if not filters:
+    if not filters and not without:
         return text
-    return Query.boolean_query([(Occur.Must, each) for each in (text, *filters)])
+    parts = [(Occur.Must, each) for each in (text, *filters)]
+    if without:
+        parts.append((Occur.MustNot, _one_of(map(session_trait, without))))
+    return Query.boolean_query(parts)
 
 
 def _text_query(question: Question) -> Query:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -46,6 +46,10 @@ _PAGE_OCTETS: Final = 2 << 20
 """Payload that one page of events should hold, about."""
 
 _LEAST_PAGE, _MOST_PAGE = 64, 512
+_MANY_COMMITS: Final = 500
+_GATHERED_S: Final = 0.1
+"""How long commits are let come together: each look at the store costs more than an event."""
+
 _NOTED_EVERY_S: Final = 10.0
 
 _ENDING: Final = frozenset({CommitKind.DELETED, CommitKind.REPLACED})
@@ -268,6 +272,19 @@ class Indexing:
         async with aclosing(self._feed.follow(self._start())) as batches:  # type: ignore[type-var]
             async for commits in batches:
                 await self._take(commits)
+                if len(commits) < _MANY_COMMITS:
+                    await self._gather()
+
+    async def _gather(self) -> None:
+        """Let more commits come together while nobody waits for them."""
+        if not self._is_demanded():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(_GATHERED_S, self._commit_s)):
+                    while not self._is_demanded():
+                        await self._news.wait()
+
+    def _is_demanded(self) -> bool:
+        return self._is_doubted or self._wanted > self._start()
 
     def _start(self) -> Position:
         assert self._taken is not None

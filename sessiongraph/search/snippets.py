@@ -11,20 +11,26 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
-from sessiongraph.search.analysis import Word, words_of
+from sessiongraph.search.analysis import Word, is_cjk, words_of
 from sessiongraph.search.question import SearchText, Term
 
 _ELLIPSIS: Final = "…"
-_SPACE: Final = re.compile(r"\s+")
+_UNEVEN_SPACE: Final = re.compile(r" ?[^\S ]\s*| {2,}\s*")
+"""Runs of white space that are more than one space."""
+
 _LEAD: Final = 4
 """The share of a snippet that stands before the first match: one part in so many."""
 
-_LOOKED_AT: Final = 4
+_PLACES_IN_A_PATTERN: Final = 32
+
+_LOOKED_AT: Final = 2
 """Characters of the text for each of the snippet that are read around a match, at most."""
 
 _JOINERS: Final = frozenset("\u200d\ufe0e\ufe0f")
@@ -48,17 +54,14 @@ class Snippet:
 
 def snippet_of(text: str, wanted: SearchText, most: int) -> Snippet:
     """The piece of a text around its first best match, of at most ``most`` code points."""
-    spans = _best_spans(text, wanted, most)
+    spans = _best_spans(_matches(text, wanted), len(wanted.terms), most)
     start = spans[0].start if spans else 0
     low = _last_cut(text, max(0, start - most))
     high = _last_cut(text, min(len(text), start + _LOOKED_AT * most))
-    # White space at either end of the piece says that something was there, and is dropped.
-    piece, places = _with_single_spaces(text, low, high)
+    piece, place_of = _with_single_spaces(text, low, high)
     cut_before = low > 0 and bool(text[:low].strip())
     cut_behind = high < len(text) and bool(text[high:].strip())
-    marked = [
-        Span(places[span.start - low], places[span.end - low]) for span in spans if span.end <= high
-    ]
+    marked = [Span(place_of(s.start), place_of(s.end)) for s in spans if s.end <= high]
     return _cut(piece, marked, most, cut_before, cut_behind)
 
 
@@ -90,44 +93,44 @@ def _cut(piece: str, marked: list[Span], most: int, cut_before: bool, cut_behind
     return Snippet(f"{before}{shown}{behind}", highlights)
 
 
-def _with_single_spaces(text: str, low: int, high: int) -> tuple[str, list[int]]:
-    """A piece of a text without runs of white space, and where each of its characters went."""
+def _with_single_spaces(text: str, low: int, high: int) -> tuple[str, Callable[[int], int]]:
+    """A piece of a text without runs of white space, and where each of its places went."""
+    while low < high and text[low].isspace():
+        low += 1
+    while low < high and text[high - 1].isspace():
+        high -= 1
     pieces: list[str] = []
-    places: list[int] = []
-    length = 0
+    ends: list[int] = [low]
+    shifts: list[int] = [low]
     at = low
-    for space in _SPACE.finditer(text, low, high):
+    for space in _UNEVEN_SPACE.finditer(text, low, high):
         start, end = space.span()
-        pieces.append(text[at:start])
-        places.extend(range(length, length + start - at))
-        length += start - at
-        places.extend([length] * (end - start))
-        if length and end < high:
-            pieces.append(" ")
-            length += 1
+        kept = " "
+        pieces += (text[at:start], kept)
+        ends.append(end)
+        shifts.append(shifts[-1] + end - start - len(kept))
         at = end
     pieces.append(text[at:high])
-    places.extend(range(length, length + high - at + 1))
-    return "".join(pieces), places
+    return "".join(pieces), lambda place: place - shifts[bisect_right(ends, place) - 1]
 
 
-def _best_spans(text: str, wanted: SearchText, most: int) -> list[Span]:
+def _best_spans(matches: Iterable[tuple[Span, Term]], terms: int, most: int) -> list[Span]:
     """The matches of the window of the text that holds most terms, the first such."""
     best: list[Span] = []
     best_count = 0
     recent: deque[tuple[Span, Term]] = deque()
     chosen_start = -1
-    for span, term in _matches(text, wanted):
+    for span, term in matches:
         if chosen_start >= 0 and span.start > chosen_start + most:
             break
         recent.append((span, term))
         while span.end - recent[0][0].start > most and len(recent) > 1:
             recent.popleft()
-        count = len({each for _, each in recent})
+        count = 1 if terms == 1 else len({each for _, each in recent})
         if count > best_count or (best and recent[0][0] == best[0]):
             best_count = max(best_count, count)
             best = [each for each, _ in recent]
-            if best_count == len(wanted.terms):
+            if best_count == terms:
                 chosen_start = best[0].start
     return _apart(best)
 
@@ -143,8 +146,47 @@ def _apart(spans: list[Span]) -> list[Span]:
     return joined
 
 
-def _matches(text: str, wanted: SearchText) -> Iterator[tuple[Span, Term]]:
-    """Every occurrence of every term, by its end."""
+def _matches(text: str, wanted: SearchText) -> Iterable[tuple[Span, Term]]:
+    """Every occurrence of every term, by its end.
+
+    Most texts spell a term just as it was asked for, but for its case; then a pattern finds it
+    fast. Where it finds too little, places are compared one by one.
+    """
+    pattern = _pattern_of(wanted)
+    if pattern is not None:
+        missing = set(range(len(wanted.terms)))
+        for found in pattern.finditer(text):
+            missing.discard((found.lastindex or 1) - 1)
+            if not missing:
+                return _pattern_matches(pattern, text, wanted)
+    return _place_matches(text, wanted)
+
+
+def _pattern_matches(
+    pattern: re.Pattern[str], text: str, wanted: SearchText
+) -> Iterator[tuple[Span, Term]]:
+    for found in pattern.finditer(text):
+        yield Span(*found.span()), wanted.terms[(found.lastindex or 1) - 1]
+
+
+@lru_cache(maxsize=64)
+def _pattern_of(wanted: SearchText) -> re.Pattern[str] | None:
+    """What finds the terms as they are mostly spelt; None for what is not asked often."""
+    if sum(map(len, wanted.terms)) > _PLACES_IN_A_PATTERN:
+        return None
+    alternatives = []
+    for term in wanted.terms:
+        if all(place.isascii() for place in term):
+            row = r"[\W_]+".join(term)
+            alternatives.append(rf"((?<![^\W_]){row}(?![^\W_]))")
+        elif all(map(is_cjk, term)):
+            alternatives.append(f"({''.join(term)})")
+        else:
+            return None
+    return re.compile("|".join(alternatives), re.IGNORECASE)
+
+
+def _place_matches(text: str, wanted: SearchText) -> Iterator[tuple[Span, Term]]:
     terms: dict[str, list[Term]] = {}
     for term in wanted.terms:
         terms.setdefault(term[-1], []).append(term)
