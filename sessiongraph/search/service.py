@@ -40,6 +40,10 @@ T = TypeVar("T")
 _NAMED_SESSIONS: Final = 500
 """Sessions up to which a filter that the index does not know is turned into their ids."""
 
+_SHORT_PAYLOADS: Final = 32 << 10
+"""Octets whose snippets are made where they are asked for: that takes about as long as the way to
+another thread."""
+
 _MOVING: Final = frozenset({EventSurface.CURRENT, EventSurface.SHADOWED})
 
 
@@ -296,7 +300,9 @@ class Search:
         def snippets() -> list[EventHit]:
             return [EventHit(each, snippet_of(_text_of(each), text, most)) for each in events]
 
-        return await asyncio.to_thread(snippets) if events else []
+        if sum(len(each.event.payload) for each in events) <= _SHORT_PAYLOADS:
+            return snippets()
+        return await asyncio.to_thread(snippets)
 
     def _as_page(
         self,
