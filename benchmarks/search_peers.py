@@ -41,7 +41,7 @@ def feed_tantivy(path: Path, documents: int, sessions: int) -> tuple[float, floa
             ]
             begun = time.perf_counter()
             for maker, seq, tokens in made:
-                writer.add_document(maker.of_tokens("user/message", seq, seq, tokens))
+                writer.add_document(maker.document(maker.traits("user/message"), seq, seq, tokens))
             rate_s += time.perf_counter() - begun
         begun = time.perf_counter()
         writer.commit()

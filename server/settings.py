@@ -192,11 +192,11 @@ class Settings(BaseSettings):
         "(characters).",
     )
     search_commit_ms: int = Field(
-        default=500,
+        default=1000,
         ge=10,
         le=600_000,
-        description="Time within which new events become part of the index when no search asks for "
-        "them sooner (ms).",
+        description="Time within which new events are written to the index on disk; searches find "
+        "them before (ms).",
     )
     search_wait_ms: int = Field(
         default=5000,

@@ -157,7 +157,6 @@ class PlainIndexObservation:
     """One state: a list of documents that never changes."""
 
     documents: tuple[PlainDocument, ...]
-    position: int
 
     async def rank(self, question: Question, least: int, *, distinct: bool) -> Ranking:
         found = [
@@ -188,7 +187,7 @@ class PlainIndex:
 
     @property
     def documents(self) -> int:
-        return len(self._committed)
+        return len(self._taken)
 
     async def apply(self, changes: Sequence[IndexChange]) -> None:
         for change in changes:
@@ -206,8 +205,7 @@ class PlainIndex:
         self._committed, self._watermark = tuple(self._taken), watermark
 
     def observe(self) -> PlainIndexObservation:
-        position = 0 if self._watermark is None else self._watermark.position
-        return PlainIndexObservation(self._committed, position)
+        return PlainIndexObservation(tuple(self._taken))
 
     async def recover(self) -> None:
         self._taken = list(self._committed)

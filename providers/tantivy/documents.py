@@ -25,8 +25,9 @@ import msgspec
 import tantivy
 
 from sessiongraph.header import SessionHeader
-from sessiongraph.search.analysis import places_of
+from sessiongraph.search.analysis import is_cjk, places_of
 from sessiongraph.search.ports import Watermark
+from sessiongraph.search.question import Term
 
 TEXT, TRAITS, KEY = "text", "traits", "key"
 TIME, SEQ, LOG, CREATED = "time", "seq", "log", "created"
@@ -100,10 +101,10 @@ class DocumentMaker:
     """Makes the documents of one log."""
 
     def __init__(self, header: SessionHeader, epoch: int) -> None:
-        key = key_of(header.session_id, epoch)
-        self._key = msgspec.json.encode(key)
-        self._number = key.number()
-        self._created = header.created_at
+        self.key = key_of(header.session_id, epoch)
+        self.created = header.created_at
+        self._key = msgspec.json.encode(self.key)
+        self._number = self.key.number()
         self._traits = " ".join(
             (
                 session_trait(header.session_id),
@@ -113,19 +114,19 @@ class DocumentMaker:
             )
         )
 
-    def document(self, event_type: str, seq: int, time: int, text: str) -> tantivy.Document:
-        """The document of one event."""
-        return self.of_tokens(event_type, seq, time, tokens_of(text))
+    def traits(self, event_type: str) -> str:
+        """What narrows a search to an event of some type, as tokens."""
+        return f"{self._traits} {type_trait(event_type)}"
 
-    def of_tokens(self, event_type: str, seq: int, time: int, tokens: str) -> tantivy.Document:
-        """The document of an event whose text was turned into tokens already."""
+    def document(self, traits: str, seq: int, time: int, tokens: str) -> tantivy.Document:
+        """The document of one event, whose text is tokens already."""
         document = tantivy.Document()
         document.add_text(TEXT, tokens)
-        document.add_text(TRAITS, f"{self._traits} {type_trait(event_type)}")
+        document.add_text(TRAITS, traits)
         document.add_integer(TIME, time)
         document.add_integer(SEQ, seq)
         document.add_integer(LOG, self._number)
-        document.add_integer(CREATED, self._created)
+        document.add_integer(CREATED, self.created)
         document.add_bytes(KEY, self._key)
         return document
 
@@ -133,7 +134,7 @@ class DocumentMaker:
 def tokens_of(text: str) -> str:
     """A text as it is indexed."""
     places = places_of(text)
-    groups = places.row
+    groups = [" ".join(" ".join(places.row).split())]
     for run in places.runs:
         groups.append(_GAP)
         groups.extend(pairs_in(run))
@@ -141,6 +142,13 @@ def tokens_of(text: str) -> str:
         groups.append(_GAP)
         groups.extend(parts)
     return " ".join(groups)
+
+
+def tokens_in_row(places: Term) -> tuple[str, ...]:
+    """The tokens that stand side by side in a document in which these places do."""
+    if len(places) > 1 and all(map(is_cjk, places)):
+        return tuple(pairs_in(places))
+    return places
 
 
 def pairs_in(run: str | tuple[str, ...]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The index: one thread writes it, in the order of the feed; anybody observes its last commit.
+"""The index: one thread writes it, in the order of the feed; anybody observes what it has taken.
 
 Tantivy loses every uncommitted document when anything fails, and its writer cannot be used any
 more. So after a failure the writer is dropped and whoever feeds it begins again at the watermark of
@@ -9,8 +9,9 @@ read, the index is set aside and begins empty.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -23,12 +24,14 @@ from providers.tantivy.documents import (
     DocumentMaker,
     forget_watermark,
     session_trait,
+    tokens_of,
     watermark_document,
     watermark_in,
 )
 from providers.tantivy.failures import index_failures
 from providers.tantivy.folder import IndexFolder
-from providers.tantivy.observations import KnownLogs, TantivyObservation
+from providers.tantivy.fresh import FreshDocument, Statistics
+from providers.tantivy.observations import FreshView, KnownLogs, TantivyObservation
 from sessiongraph.errors import IndexFailed
 from sessiongraph.search.ports import Forget, IndexChange, Learn, Watermark
 from sessiongraph.text import semantic_text
@@ -36,6 +39,10 @@ from sessiongraph.text import semantic_text
 T = TypeVar("T")
 
 _log: Final = structlog.get_logger(__name__)
+
+_MERGED_SOON: Final = 100_000
+"""Documents whose merging can be waited for at the end. More may take longer than a clean stop; a
+merge that was cut off is begun again another time."""
 
 WRITER_BYTES: Final = 64 << 20
 """Memory of the documents that are not in a segment yet."""
@@ -51,8 +58,7 @@ class TantivyIndex:
         self._logs = KnownLogs()
         self._index: tantivy.Index | None = None
         self._writer: tantivy.IndexWriter | None = None
-        self._searcher: tantivy.Searcher | None = None
-        self._watermark: Watermark | None = None
+        self._state: _State | None = None
 
     @classmethod
     def open(cls, path: Path, writer_bytes: int = WRITER_BYTES) -> TantivyIndex:
@@ -87,12 +93,15 @@ class TantivyIndex:
     @property
     def watermark(self) -> Watermark | None:
         """Of the last commit."""
-        return self._watermark
+        return None if self._state is None else self._state.watermark
 
     @property
     def documents(self) -> int:
         """How many there are, the watermark aside."""
-        return 0 if self._searcher is None else max(0, self._searcher.num_docs - 1)
+        state = self._state
+        if state is None:
+            return 0
+        return max(0, state.searcher.num_docs - 1) + len(state.fresh)
 
     async def apply(self, changes: Sequence[IndexChange]) -> None:
         """Take changes, in order."""
@@ -103,11 +112,13 @@ class TantivyIndex:
         await self._in_writer(lambda: self._commit(watermark))
 
     def observe(self) -> TantivyObservation:
-        """The state of the last commit."""
-        if self._searcher is None:
+        """Everything that was taken until now."""
+        state = self._state
+        if state is None:
             raise IndexFailed("the index is being opened")
-        position = 0 if self._watermark is None else self._watermark.position
-        return TantivyObservation(self._searcher, position, self._logs)
+        fresh = state.fresh
+        view = FreshView(fresh, len(fresh), state.forgotten, state.statistics)
+        return TantivyObservation(state.searcher, self._logs, view)
 
     async def refresh(self) -> None:
         """Show what others have committed meanwhile.
@@ -132,8 +143,15 @@ class TantivyIndex:
         await self._in_writer(empty)
 
     async def close(self) -> None:
-        """Release the files."""
-        await self._in_writer(self._drop)
+        """Release the files; what merges a large index goes on until the program ends."""
+
+        def end() -> None:
+            writer = self._writer
+            if writer is not None and self.documents <= _MERGED_SOON:
+                writer.wait_merging_threads()
+            self._drop()
+
+        await self._in_writer(end)
         self._thread.shutdown()
 
     async def _in_writer(self, work: Callable[[], T]) -> T:
@@ -147,12 +165,14 @@ class TantivyIndex:
         return await asyncio.shield(loop.run_in_executor(self._thread, guarded))
 
     def _apply(self, changes: Sequence[IndexChange]) -> None:
-        writer = self._write()
+        writer, state = self._write(), self._state
+        assert state is not None
         for change in changes:
             if isinstance(change, Forget):
                 writer.delete_documents_by_term(TRAITS, session_trait(change.session_id))
+                state.forget(change.session_id)
             else:
-                _learn(writer, change)
+                state.fresh.extend(_learn(writer, change))
 
     def _commit(self, watermark: Watermark) -> None:
         writer = self._write()
@@ -170,8 +190,7 @@ class TantivyIndex:
         assert self._index is not None
         self._index.reload()
         searcher = self._index.searcher()
-        self._watermark = watermark_in(searcher)
-        self._searcher = searcher
+        self._state = _State(searcher, watermark_in(searcher), Statistics(searcher))
 
     def _open_or_set_aside(self) -> None:
         try:
@@ -197,10 +216,31 @@ class TantivyIndex:
             self._writer = self._index.writer(self._writer_bytes, 1)
 
     def _drop(self) -> None:
-        self._searcher = self._writer = self._index = self._watermark = None
+        self._state = self._writer = self._index = None
 
 
-def _learn(writer: tantivy.IndexWriter, change: Learn) -> None:
+@dataclass(slots=True, eq=False)
+class _State:
+    """The last commit and what was taken since.
+
+    fresh: only ever grows, so that an observation needs no more than its length; replaced when
+        something of it is forgotten.
+    forgotten: sessions whose committed documents are gone.
+    """
+
+    searcher: tantivy.Searcher
+    watermark: Watermark | None
+    statistics: Statistics
+    fresh: list[FreshDocument] = field(default_factory=list)
+    forgotten: frozenset[str] = frozenset()
+
+    def forget(self, session_id: str) -> None:
+        self.fresh = [each for each in self.fresh if each.key.session_id != session_id]
+        self.forgotten |= {session_id}
+
+
+def _learn(writer: tantivy.IndexWriter, change: Learn) -> Iterator[FreshDocument]:
+    """Give the writer what there is to learn; the documents that it got."""
     maker = DocumentMaker(change.header, change.epoch)
     for event in change.events:
         try:
@@ -213,4 +253,14 @@ def _learn(writer: tantivy.IndexWriter, change: Learn) -> None:
             )
             continue
         if text:
-            writer.add_document(maker.document(event.type, event.seq, event.time, text))
+            tokens, traits = tokens_of(text), maker.traits(event.type)
+            writer.add_document(maker.document(traits, event.seq, event.time, tokens))
+            yield FreshDocument(
+                maker.key,
+                event.seq,
+                event.time,
+                maker.created,
+                f" {tokens} ",
+                f" {traits} ",
+                tokens.count(" ") + 1,
+            )

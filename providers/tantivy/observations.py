@@ -8,21 +8,26 @@ fetched), and the rest is sorted; when that is not enough, four times as many ar
 The best hit of each log is the first of that log in this order. When a look does not bring enough
 logs, those that it brought are left out of the next one: what that brings ranks behind them all. So
 a ranking of logs is exact, and does not go through all hits of a log that has many.
+
+What is not committed yet is looked through as a whole (:mod:`providers.tantivy.fresh`) and takes
+its place among the others.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from heapq import merge
 from itertools import groupby, islice
-from typing import Final, cast
+from typing import Final, NamedTuple, cast
 
 import tantivy
 
 from providers.tantivy.documents import LOG, SEQ, TIME, LogKey, key_in
 from providers.tantivy.failures import index_failures
+from providers.tantivy.fresh import FreshDocument, Statistics, fresh_matches
 from providers.tantivy.queries import query_of
-from sessiongraph.ports import Position
 from sessiongraph.search.ports import Hit, Ranking
 from sessiongraph.search.question import Question
 
@@ -31,6 +36,22 @@ _FETCHED_BESIDE: Final = 64
 _MORE: Final = 4
 _MORE_LOGS: Final = 2
 _KNOWN_LOGS: Final = 100_000
+_DIGITS: Final = 4
+"""Of a score, behind the point. Sums of the same numbers may differ in their last bits, from one
+way through the index to another; that must not decide an order."""
+
+
+class _Ranked(NamedTuple):
+    """One answer; sorts as the contract orders them."""
+
+    falling_score: float
+    falling_time: int
+    session_id: str
+    seq: int
+    epoch: int
+
+    def hit(self) -> Hit:
+        return Hit(self.session_id, self.epoch, self.seq, -self.falling_time)
 
 
 class KnownLogs:
@@ -53,18 +74,38 @@ class KnownLogs:
         return known
 
 
+@dataclass(frozen=True, slots=True)
+class FreshView:
+    """What one observation sees beyond the last commit.
+
+    documents: the first ``count`` of them. forgotten: sessions whose committed documents are gone.
+    """
+
+    documents: list[FreshDocument]
+    count: int
+    forgotten: frozenset[str]
+    statistics: Statistics
+
+    def ranked(self, question: Question) -> list[_Ranked]:
+        """Those that answer, in order."""
+        if not self.count:
+            return []
+        found = fresh_matches(self.documents, self.count, question, self.statistics)
+        return sorted(
+            _Ranked(
+                -round(score, _DIGITS), -each.time, each.key.session_id, each.seq, each.key.epoch
+            )
+            for score, each in found
+        )
+
+
 class TantivyObservation:
     """See :class:`sessiongraph.search.ports.IndexObservation`."""
 
-    def __init__(self, searcher: tantivy.Searcher, position: Position, logs: KnownLogs) -> None:
+    def __init__(self, searcher: tantivy.Searcher, logs: KnownLogs, fresh: FreshView) -> None:
         self._searcher = searcher
-        self._position = position
         self._logs = logs
-
-    @property
-    def position(self) -> Position:
-        """The last commit of the feed that this state holds."""
-        return self._position
+        self._fresh = fresh
 
     async def rank(self, question: Question, least: int, *, distinct: bool) -> Ranking:
         """The first answers; see the port."""
@@ -72,32 +113,42 @@ class TantivyObservation:
 
     def _rank(self, question: Question, least: int, distinct: bool) -> Ranking:
         with index_failures("read"):
+            fresh = self._fresh.ranked(question)
             if distinct:
-                return self._rank_logs(question, least)
-            hits, complete = self._first(question, least)
-            return Ranking(hits[:least], complete and len(hits) <= least)
+                committed, complete = self._first_of_logs(question, least)
+            else:
+                committed, complete = self._first(question, least, self._fresh.forgotten)
+        found: Iterable[_Ranked] = committed
+        if fresh:
+            found = merge(committed, fresh)
+            if not complete:
+                # Behind the last one that is known, others may lie that are not.
+                found = (each for each in found if each <= committed[-1])
+        hits = [each.hit() for each in islice(_best(found) if distinct else found, least + 1)]
+        return Ranking(hits[:least], complete and len(hits) <= least)
 
-    def _rank_logs(self, question: Question, least: int) -> Ranking:
+    def _first_of_logs(self, question: Question, least: int) -> tuple[list[_Ranked], bool]:
         """The best of each log: those that a look finds are left out of the next one."""
-        hits: list[Hit] = []
+        ranked: list[_Ranked] = []
         wanted = least * _FETCHED_FOR_EACH_LOG
         while True:
-            without = frozenset(hit.session_id for hit in hits)
-            most = least - len(hits) + 1
+            without = self._fresh.forgotten | {each.session_id for each in ranked}
+            most = least - len(ranked) + 1
             found, complete = self._first(question, wanted, without, logs=most)
-            hits += found
-            if complete or len(hits) >= least:
-                return Ranking(hits[:least], complete and len(hits) <= least)
+            ranked += found
+            if complete or len(ranked) >= least:
+                return ranked, complete and len(ranked) <= least
             wanted *= _MORE_LOGS
 
     def _first(
         self,
         question: Question,
         least: int,
-        without: frozenset[str] = frozenset(),
+        without: frozenset[str],
+        *,
         logs: int | None = None,
-    ) -> tuple[list[Hit], bool]:
-        """The first answers, some at least, and whether there are no others.
+    ) -> tuple[list[_Ranked], bool]:
+        """The first committed answers, some at least, and whether there are no others.
 
         logs: only the best of each log, and of no more logs than these.
         """
@@ -106,39 +157,47 @@ class TantivyObservation:
         wanted = least
         while True:
             wanted = min(wanted + _FETCHED_BESIDE, everything)
-            found = self._searcher.search(query, wanted, count=False).hits
+            hits = self._searcher.search(query, wanted, count=False).hits
+            found = [(round(score, _DIGITS), address) for score, address in hits]
             complete = len(found) < wanted or wanted == everything
             sure = found if complete else found[: _above_the_lowest(found)]
             if complete or len(sure) >= (least if logs is None else 1):
-                return list(islice(self._hits(sure, logs is not None), logs)), complete
+                ranked = self._ranked(sure)
+                return list(ranked if logs is None else islice(_best(ranked), logs)), complete
             wanted *= _MORE
 
-    def _hits(self, found: list[tuple[float, tantivy.DocAddress]], distinct: bool) -> Iterator[Hit]:
-        numbers = self._column(LOG, found)
-        times, seqs = self._column(TIME, found), self._column(SEQ, found)
+    def _ranked(self, found: list[tuple[float, tantivy.DocAddress]]) -> Iterator[_Ranked]:
+        """Committed documents in order; of which logs they are is looked up as they are taken."""
+        numbers, seqs = self._column(LOG, found), self._column(SEQ, found)
         rows = [
             (-score, -time, number, seq, address)
-            for (score, address), time, number, seq in zip(found, times, numbers, seqs, strict=True)
+            for (score, address), time, number, seq in zip(
+                found, self._column(TIME, found), numbers, seqs, strict=True
+            )
         ]
         rows.sort(key=_score_and_time)
-        seen: set[int] = set()
         for _, equals in groupby(rows, key=_score_and_time):
-            hits = []
-            for _, older, number, seq, address in equals:
-                if number not in seen:
-                    session_id, epoch = self._logs.log(self._searcher, number, address)
-                    hits.append((session_id, seq, epoch, -older, number))
-            hits.sort()
-            for session_id, seq, epoch, time, number in hits:
-                if number not in seen:
-                    yield Hit(session_id, epoch, seq, time)
-                if distinct:
-                    seen.add(number)
+            yield from sorted(self._placed(row) for row in equals)
+
+    def _placed(self, row: tuple[float, int, int, int, tantivy.DocAddress]) -> _Ranked:
+        falling_score, falling_time, number, seq, address = row
+        session_id, epoch = self._logs.log(self._searcher, number, address)
+        return _Ranked(falling_score, falling_time, session_id, seq, epoch)
 
     def _column(self, name: str, found: list[tuple[float, tantivy.DocAddress]]) -> list[int]:
         """The values of a field that every document has."""
         values = self._searcher.fast_field_values(name, [address for _, address in found])
         return cast("list[int]", values)
+
+
+def _best(ranked: Iterable[_Ranked]) -> Iterator[_Ranked]:
+    """The first of each log."""
+    seen: set[tuple[str, int]] = set()
+    for each in ranked:
+        log = (each.session_id, each.epoch)
+        if log not in seen:
+            seen.add(log)
+            yield each
 
 
 def _score_and_time(row: tuple[float, int, int, int, tantivy.DocAddress]) -> tuple[float, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Final
 
 from tantivy import FieldType, Occur, Query
@@ -14,13 +14,12 @@ from providers.tantivy.documents import (
     TEXT,
     TIME,
     TRAITS,
-    pairs_in,
     session_trait,
+    tokens_in_row,
     trait,
     type_trait,
 )
 from sessiongraph.filters import Range
-from sessiongraph.search.analysis import is_cjk
 from sessiongraph.search.question import IndexFilter, MatchMode, Question, Term
 
 _LEAST, _MOST = -(2**63), 2**63 - 1
@@ -51,12 +50,7 @@ def _text_query(question: Question) -> Query:
 
 
 def _standing_together(places: Term) -> Query:
-    if len(places) > 1 and all(map(is_cjk, places)):
-        return _row_of(tuple(pairs_in(places)))
-    return _row_of(places)
-
-
-def _row_of(tokens: Sequence[str]) -> Query:
+    tokens = tokens_in_row(places)
     if len(tokens) == 1:
         return Query.term_query(SCHEMA, TEXT, tokens[0])
     return Query.phrase_query(SCHEMA, TEXT, list(tokens))

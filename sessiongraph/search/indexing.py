@@ -1,9 +1,10 @@
 """How an index follows the log: commit by commit, from the watermark of its own last commit on.
 
 Two tasks share one index. The *reader* takes the feed's commits in order, reads the new events of
-each log from the store, and gives them to the index. The *committer* makes them visible: after
-``commit_ms`` at the latest, and at once when a search waits for them. So a search sees everything
-that was acknowledged before it, and still nobody pays for an index commit with every event.
+each log from the store, and gives them to the index, which shows them from then on; it lets a few
+come together first, unless a search waits for them. The *committer* makes durable what was taken,
+every ``commit_ms``. So a search sees everything that was acknowledged before it, and nobody ever
+waits for a commit of the index.
 
 The log may have moved on when a commit of the feed is read: what was replaced or deleted since is
 skipped, because the commit that did it comes later in the feed. After any failure both go back to
@@ -77,7 +78,7 @@ class Progress:
 class Indexing:
     """Keeps one index up with one log.
 
-    commit_ms: within which what was taken becomes visible without anybody waiting for it.
+    commit_ms: within which what was taken is made durable; a crash costs indexing it again.
     wait_ms: how long a search waits for the index at most.
     on_commit: called with every commit of the feed when it is read, in order.
     """
@@ -88,7 +89,7 @@ class Indexing:
         feed: CommitFeed,
         index: SearchIndex,
         *,
-        commit_ms: int = 500,
+        commit_ms: int = 1000,
         wait_ms: int = 5000,
         on_commit: Callable[[Commit], None] | None = None,
     ) -> None:
@@ -120,8 +121,8 @@ class Indexing:
     @property
     def position(self) -> Position:
         """The last commit that a search finds."""
-        watermark = self._index.watermark
-        return 0 if watermark is None else watermark.position
+        reached = self._taken or self._index.watermark
+        return 0 if reached is None else reached.position
 
     async def is_current(self) -> bool:
         """Whether the index is of this log and has everything in it; asked without running it.
@@ -362,27 +363,18 @@ class Indexing:
         self._tell()
 
     async def _commit_in_time(self) -> None:
-        """Commit what was taken: at once when somebody waits for it, else within the time."""
+        """Commit what was taken, within the time."""
         while True:
             if self._is_doubted:
                 raise IndexFailed("a search could not read it")
             if self._taken == self._index.watermark:
                 await self._news.wait()
                 continue
-            if not self._is_awaited():
-                await self._wait_for_demand()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._commit_s):
+                    while not self._is_doubted:
+                        await self._news.wait()
             await self._commit()
-
-    def _is_awaited(self) -> bool:
-        return self.position < self._wanted <= self._start()
-
-    async def _wait_for_demand(self) -> None:
-        try:
-            async with asyncio.timeout(self._commit_s):
-                while not self._is_awaited():
-                    await self._news.wait()
-        except TimeoutError:
-            return
 
     async def _commit(self) -> None:
         async with self._lock:

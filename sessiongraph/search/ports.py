@@ -1,7 +1,7 @@
 """What a full-text index must be able to do.
 
 An index is derived and can be thrown away. It is told of changes in the order of the feed, shows
-nothing of them until they are committed, and keeps the *watermark* that comes with a commit
+them at once, and makes them durable by a commit. It keeps the *watermark* that comes with a commit
 atomically with it: after any crash it is exactly where its watermark says. One caller changes an
 index, one call at a time; any number may observe it.
 
@@ -76,10 +76,7 @@ class Ranking:
 
 
 class IndexObservation(Protocol):
-    """One state of the index; later commits change nothing in it."""
-
-    @property
-    def position(self) -> Position: ...
+    """One state of the index; later changes change nothing in it."""
 
     async def rank(self, question: Question, least: int, *, distinct: bool) -> Ranking:
         """The first answers, at least ``least`` of them unless there are fewer.
@@ -108,7 +105,7 @@ class SearchIndex(Protocol):
         ...
 
     async def apply(self, changes: Sequence[IndexChange]) -> None:
-        """Take changes, in order.
+        """Take changes, in order; who observes from now on sees them.
 
         Raises:
             IndexFailed: it could not; :meth:`recover` before the next change.
@@ -116,7 +113,7 @@ class SearchIndex(Protocol):
         ...
 
     async def commit(self, watermark: Watermark) -> None:
-        """Make everything taken durable and visible, together with how far that is.
+        """Make everything taken durable, together with how far that is.
 
         Raises:
             IndexFailed: it could not; :meth:`recover` before the next change.
@@ -124,7 +121,7 @@ class SearchIndex(Protocol):
         ...
 
     def observe(self) -> IndexObservation:
-        """The state of the last commit.
+        """Everything that was taken until now.
 
         Raises:
             IndexFailed: there is no index that could be read.
