@@ -192,7 +192,7 @@ class Settings(BaseSettings):
         "(characters).",
     )
     search_commit_ms: int = Field(
-        default=1000,
+        default=2000,
         ge=10,
         le=600_000,
         description="Time within which new events are written to the index on disk; searches find "

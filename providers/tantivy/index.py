@@ -9,6 +9,9 @@ read, the index is set aside and begins empty.
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -40,6 +43,9 @@ T = TypeVar("T")
 
 _log: Final = structlog.get_logger(__name__)
 
+_PATIENCE: Final = 10
+"""How nice the threads are that write segments; documents wait for them, nobody else does."""
+
 _MERGED_SOON: Final = 100_000
 """Documents whose merging can be waited for at the end. More may take longer than a clean stop; a
 merge that was cut off is begun again another time."""
@@ -55,6 +61,10 @@ class TantivyIndex:
         self._folder = folder
         self._writer_bytes = writer_bytes
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="index-writer")
+        self._slow_thread = ThreadPoolExecutor(
+            1, thread_name_prefix="index-committer", initializer=_give_way
+        )
+        self._writing = threading.Lock()
         self._logs = KnownLogs()
         self._index: tantivy.Index | None = None
         self._writer: tantivy.IndexWriter | None = None
@@ -71,7 +81,11 @@ class TantivyIndex:
         folder = IndexFolder(path)
         folder.prepare()
         index = cls(folder, writer_bytes)
-        index._open_or_set_aside()
+        try:
+            index._slow_thread.submit(index._open_or_set_aside).result()
+        except BaseException:
+            index._end_threads()
+            raise
         return index
 
     @classmethod
@@ -86,8 +100,12 @@ class TantivyIndex:
         if not folder.is_usable():
             raise IndexFailed("there is no full-text index yet")
         index = cls(folder, None)
-        with index_failures("opened"):
-            index._open()
+        try:
+            with index_failures("opened"):
+                index._open()
+        except BaseException:
+            index._end_threads()
+            raise
         return index
 
     @property
@@ -105,11 +123,11 @@ class TantivyIndex:
 
     async def apply(self, changes: Sequence[IndexChange]) -> None:
         """Take changes, in order."""
-        await self._in_writer(lambda: self._apply(changes))
+        await self._in(self._thread, lambda: self._apply(changes))
 
     async def commit(self, watermark: Watermark) -> None:
         """Make everything taken durable and visible."""
-        await self._in_writer(lambda: self._commit(watermark))
+        await self._in(self._slow_thread, lambda: self._commit(watermark))
 
     def observe(self) -> TantivyObservation:
         """Everything that was taken until now."""
@@ -126,11 +144,11 @@ class TantivyIndex:
         Raises:
             IndexFailed: it cannot be read.
         """
-        await self._in_writer(self._look)
+        await self._in(self._thread, self._look)
 
     async def recover(self) -> None:
         """Go back to the last commit, or to nothing."""
-        await self._in_writer(self._open_or_set_aside)
+        await self._in(self._slow_thread, self._open_or_set_aside)
 
     async def clear(self) -> None:
         """Throw everything away."""
@@ -140,7 +158,7 @@ class TantivyIndex:
             self._folder.clear()
             self._open()
 
-        await self._in_writer(empty)
+        await self._in(self._slow_thread, empty)
 
     async def close(self) -> None:
         """Release the files; what merges a large index goes on until the program ends."""
@@ -151,18 +169,22 @@ class TantivyIndex:
                 writer.wait_merging_threads()
             self._drop()
 
-        await self._in_writer(end)
-        self._thread.shutdown()
+        await self._in(self._thread, end)
+        self._end_threads()
 
-    async def _in_writer(self, work: Callable[[], T]) -> T:
-        """Run in the one thread that writes; a caller that leaves does not stop it."""
+    def _end_threads(self) -> None:
+        self._thread.shutdown()
+        self._slow_thread.shutdown()
+
+    async def _in(self, thread: ThreadPoolExecutor, work: Callable[[], T]) -> T:
+        """Run in a thread, one work at a time; a caller that leaves does not stop it."""
 
         def guarded() -> T:
-            with index_failures("written"):
+            with self._writing, index_failures("written"):
                 return work()
 
         loop = asyncio.get_running_loop()
-        return await asyncio.shield(loop.run_in_executor(self._thread, guarded))
+        return await asyncio.shield(loop.run_in_executor(thread, guarded))
 
     def _apply(self, changes: Sequence[IndexChange]) -> None:
         writer, state = self._write(), self._state
@@ -217,6 +239,15 @@ class TantivyIndex:
 
     def _drop(self) -> None:
         self._state = self._writer = self._index = None
+
+
+def _give_way() -> None:
+    """Let everybody else have the processor first, where threads can be told so.
+
+    Tantivy's own threads are begun by whoever opens or commits, and take after it.
+    """
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _PATIENCE)
 
 
 @dataclass(slots=True, eq=False)

@@ -89,7 +89,7 @@ class Indexing:
         feed: CommitFeed,
         index: SearchIndex,
         *,
-        commit_ms: int = 1000,
+        commit_ms: int = 2000,
         wait_ms: int = 5000,
         on_commit: Callable[[Commit], None] | None = None,
     ) -> None:
@@ -110,6 +110,7 @@ class Indexing:
         self._is_dirty = self._is_doubted = False
         self._doubts = 0
         self._failed: SessionGraphError | None = None
+        self._failing_since: float | None = None
         self._committed_at = 0.0
         self._on_progress: Callable[[Progress], None] | None = None
 
@@ -121,8 +122,8 @@ class Indexing:
     @property
     def position(self) -> Position:
         """The last commit that a search finds."""
-        reached = self._taken or self._index.watermark
-        return 0 if reached is None else reached.position
+        reached = self._index.watermark if self._taken is None else self._taken
+        return 0 if reached is None or self._failed is not None else reached.position
 
     async def is_current(self) -> bool:
         """Whether the index is of this log and has everything in it; asked without running it.
@@ -166,6 +167,7 @@ class Indexing:
             await self._commit()
         except* SessionGraphError as errors:
             self._failed = _first(errors)
+            self._failing_since = self._failing_since or self._now()
         return self._failed is None
 
     async def catch_up(self, on_progress: Callable[[Progress], None] | None = None) -> None:
@@ -209,13 +211,16 @@ class Indexing:
             return
         self._wanted = max(self._wanted, position)
         self._tell()
-        # A search waits for an index that is being built only while that may be done in a moment.
-        since = self._begun_at if self._building else self._now()
+        # A search waits for an index that is being built, or fails, only while that may be over in
+        # a moment.
+        since = self._now()
+        if self._building:
+            since = self._begun_at
+        if self._failing_since is not None:
+            since = min(since, self._failing_since)
         try:
             async with asyncio.timeout_at(since + self._wait_s):
                 while self.position < position:
-                    if self._failed is not None:
-                        raise await self._why_not()
                     await self._news.wait()
         except TimeoutError:
             raise await self._why_not() from None
@@ -314,6 +319,7 @@ class Indexing:
                 stored = found.get(session_id)
                 if stored is None or stored.epoch != growth.epoch:
                     continue
+                await asyncio.sleep(0)  # there may be many, and each is read where we are
                 async for events in _pages(reader, stored, growth.first, growth.last):
                     changes.append(Learn(stored.header, stored.epoch, events))
         await self._apply(changes, Watermark(commits[-1].position, mark=mark_of(commits[-1])))
@@ -381,6 +387,7 @@ class Indexing:
             if self._taken is not None and self._taken != self._index.watermark:
                 await self._index.commit(self._taken)
                 self._is_dirty = False
+        self._failing_since = None
         self._committed_at = self._now()
         self._tell()
 
