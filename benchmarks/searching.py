@@ -51,6 +51,7 @@ AREA: Final = "searching"
 _TOP: Final = 20
 _FEW_SESSIONS: Final = 500
 _EVENTS_OF_MANY: Final = 10
+_BOTH_SHAPES: Final = 100_000
 _APPENDS_EACH_S: Final = 1000
 _WRITERS: Final = 20
 _SEARCHES_EACH_S: Final = 20
@@ -69,7 +70,10 @@ def measure(scale: Scale, folder: Path) -> list[Figure]:
     """Everything about searching."""
     documents = scale.documents
     figures: list[Figure] = []
-    for sessions in (documents // _FEW_SESSIONS, documents // _EVENTS_OF_MANY):
+    shapes = [documents // _EVENTS_OF_MANY]
+    if documents >= _BOTH_SHAPES:
+        shapes.append(documents // _FEW_SESSIONS)
+    for sessions in shapes:
         data_dir = folder / f"{sessions}"
         data_dir.mkdir()
         in_fresh_process(build_searched, data_dir / "log.db", documents, sessions)
@@ -216,7 +220,7 @@ def _under_load(scale: Scale, folder: Path) -> list[Figure]:
     """Appends at a steady rate, with search and without, in turn."""
     appends: dict[bool, list[float]] = {True: [], False: []}
     searches: list[float] = []
-    for turn in range(scale.long_rounds):
+    for turn in range(max(1, scale.long_rounds // 2)):
         for searched in (True, False) if turn % 2 else (False, True):
             data_dir = folder / f"load-{turn}-{searched}"
             data_dir.mkdir()

@@ -141,7 +141,8 @@ def passes(document: PlainDocument, admitted: IndexFilter) -> bool:
         )
 
     return (
-        holds(admitted.ids, header.session_id)
+        header.session_id not in admitted.without
+        and holds(admitted.ids, header.session_id)
         and holds(admitted.cwds, header.cwd)
         and holds(admitted.parents, header.parent_session)
         and holds(admitted.origins, header.origin)

@@ -153,7 +153,8 @@ class _Narrowing:
     def admits(self, document: FreshDocument) -> bool:
         """Whether a document passes."""
         return (
-            self._admitted.seqs.holds(document.seq)
+            document.key.session_id not in self._admitted.without
+            and self._admitted.seqs.holds(document.seq)
             and self._admitted.times.holds(document.time)
             and self._admitted.created_at.holds(document.created)
             and all(any(token in document.traits for token in each) for each in self._wanted)

@@ -29,6 +29,7 @@ _NO_SCORE: Final = 0.0
 def query_of(question: Question, without: frozenset[str] = frozenset()) -> Query:
     """The query of a question; ``without``: sessions that are left out."""
     text = _text_query(question)
+    without |= question.admitted.without
     filters = [Query.const_score_query(each, _NO_SCORE) for each in _filters(question.admitted)]
     if not filters and not without:
         return text

@@ -96,6 +96,8 @@ class SearchText:
 class IndexFilter:
     """What an index itself narrows a search to; None and open ranges admit everything.
 
+    without: sessions that are left out.
+
     Only what never changes of a log or an event is here. The rest (title, availability, source,
     placement) is looked up when a search runs.
     """
@@ -108,6 +110,7 @@ class IndexFilter:
     seqs: Range = EVERYTHING
     times: Range = EVERYTHING
     types: frozenset[str] | None = None
+    without: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, sessions: SessionSelection, events: EventSelection) -> IndexFilter:

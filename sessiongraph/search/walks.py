@@ -13,7 +13,7 @@ import asyncio
 import secrets
 import weakref
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from sessiongraph.errors import StaleCursor
@@ -24,6 +24,8 @@ from sessiongraph.search.question import Question
 
 _LEAST_RANKED: Final = 64
 _MORE: Final = 4
+_MOST_TOGETHER: Final = 500
+"""Hits that are looked up before others get their turn on the event loop."""
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
@@ -57,19 +59,28 @@ class Walk:
         async with self._lock:
             least = max(count, len(self._looked_at))
             while len(self.accepted) < count and not self._complete:
-                ranking = await self.observation.rank(self.question, least, distinct=self.distinct)
+                ranking = await self.observation.rank(self._left(), least, distinct=self.distinct)
                 # By what they are, not by their number: sums of scores may differ in their last
                 # bit with the number of hits asked for, and two neighbours change places.
                 new = [
                     hit for hit in ranking.hits if (hit.session_id, hit.seq) not in self._looked_at
                 ]
-                for at in range(0, len(new), least):
+                portion = max(_LEAST_RANKED, min(count, _MOST_TOGETHER))
+                for at in range(0, len(new), portion):
                     if len(self.accepted) >= count:
                         break
-                    await self._look_at(new[at : at + least], passing)
+                    await self._look_at(new[at : at + portion], passing)
+                    await asyncio.sleep(0)
                 else:
                     self._complete = ranking.complete
-                least = max(_LEAST_RANKED, _MORE * len(self._looked_at))
+                least = _MORE * max(least, len(self._looked_at))
+
+    def _left(self) -> Question:
+        """The question without the sessions that need no second hit."""
+        if self.distinct or not self.grouped or not self._seen:
+            return self.question
+        admitted = replace(self.question.admitted, without=frozenset(self._seen))
+        return replace(self.question, admitted=admitted)
 
     async def _look_at(
         self, hits: list[Hit], passing: Callable[[list[Hit]], Awaitable[list[Hit]]]

@@ -207,6 +207,7 @@ class SearchIndexContract:
         ]
         filters = [
             IndexFilter(ids=frozenset({"a", "odd \ud800 id", "nobody"})),
+            IndexFilter(without=frozenset({"a", "odd \ud800 id", "nobody"})),
             IndexFilter(cwds=frozenset({"/x", None})),
             IndexFilter(cwds=frozenset({"/x\ud801"})),
             IndexFilter(parents=frozenset({None})),

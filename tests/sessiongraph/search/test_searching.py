@@ -339,6 +339,27 @@ def test_few_survivors_of_a_filter_among_many_hits_are_found(tmp_path: Path) -> 
     run(check())
 
 
+def test_many_hits_of_one_session_do_not_stand_before_those_of_others(tmp_path: Path) -> None:
+    async def check() -> None:
+        async with searched(tmp_path, commit_ms=10) as one:
+            for session_id in ("many", "other"):
+                await one.engine.begin(session_id)
+            for _ in range(5):
+                await one.engine.say(*["word"] * 200, to="many")
+            await one.engine.say(
+                "a much longer text that ranks last, with a word in it", to="other"
+            )
+            current = ALL_EVENTS.narrowed(surfaces=[CURRENT])
+            for asked in ({}, {"include_inherited": False}, {"events": current}):
+                page = await one.page("word", 1, **asked)
+                assert [hit.session.session_id for hit in page.items] == ["many"]
+                page = await one.page("word", 1, page.end_cursor, **asked)
+                assert [hit.session.session_id for hit in page.items] == ["other"]
+                assert page.end_cursor is None
+
+    run(check())
+
+
 def test_copies_in_a_fork_are_left_out_only_while_the_original_is_there(tmp_path: Path) -> None:
     async def check() -> None:
         async with searched(tmp_path) as one:
