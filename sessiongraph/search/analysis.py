@@ -81,9 +81,6 @@ _ASCII_CASES: Final = str.maketrans(
 )
 """Turns a text into one of capitals, other letters and the rest, in which a hump is found fast."""
 
-_ASCII_CAMEL: Final = re.compile(
-    r"(?<![A-Za-z0-9])[A-Za-z0-9]*?(?:[a-z0-9][A-Z]|[A-Z][A-Z][a-z])[A-Za-z0-9]*"
-)
 _SINGLE_CJK: Final = re.compile(f"[{_CJK}]")
 
 
@@ -151,10 +148,10 @@ def _add_any(text: str, found: Places) -> None:
     for stretch in _OUTSIDE_ASCII.finditer(text):
         _add_ascii(text[at : stretch.start()], found, run)
         at = stretch.end()
-        unified = unicodedata.is_normalized("NFKC", stretch.group())
         for token in _TOKEN.finditer(stretch.group()):
             text_of_token = token.group()
-            if unified and token.lastgroup == "cjk":
+            is_run = token.lastgroup == "cjk"
+            if is_run and unicodedata.is_normalized("NFKC", text_of_token):
                 characters = text_of_token.strip(_VOICING)
                 run.append(characters)
                 found.row.append(" ".join(characters))
@@ -195,10 +192,15 @@ def _ascii_row(text: str) -> str:
 
 def _add_ascii_parts(text: str, found: Places) -> None:
     cases = text.translate(_ASCII_CASES)
-    if "aA" in cases or "AAa" in cases:
-        for word in dict.fromkeys(_ASCII_CAMEL.findall(text)):
+    for hump in ("aA", "AAa"):
+        at = cases.find(hump)
+        while at >= 0:
+            start = cases.rfind(" ", 0, at) + 1
+            end = cases.find(" ", at)
+            word = text[start:] if end < 0 else text[start:end]
             if len(word) <= LONGEST_PLACE:
                 found.parts.append(_parts(word))
+            at = cases.find(hump, end) if end >= 0 else -1
 
 
 @lru_cache(maxsize=16_384)
