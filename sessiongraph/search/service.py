@@ -44,6 +44,12 @@ _SHORT_PAYLOADS: Final = 32 << 10
 """Octets whose snippets are made where they are asked for: that takes about as long as the way to
 another thread."""
 
+_READ_TOGETHER: Final = 5
+"""Events that are read before others get their turn on the event loop; each may be large."""
+
+_SHORT_QUERY: Final = 1000
+"""Characters of a query that is taken apart where it is asked."""
+
 _MOVING: Final = frozenset({EventSurface.CURRENT, EventSurface.SHADOWED})
 
 
@@ -175,7 +181,7 @@ class Search:
         Raises:
             InvalidQuery, InvalidLimit, InvalidCursor, StaleCursor, IndexFailed: see there.
         """
-        text, limit = self._checked(query, mode, request)
+        text, limit = await self._checked(query, mode, request)
         bound = f"{text.digest()}:{sessions.digest()}:{events.digest()}:{include_inherited}:{limit}"
         admission = _Admission(view, sessions, events, include_inherited)
 
@@ -204,7 +210,7 @@ class Search:
             SessionNotFound: there is no such session.
             InvalidQuery, InvalidLimit, InvalidCursor, StaleCursor, IndexFailed: see there.
         """
-        text, limit = self._checked(query, mode, request)
+        text, limit = await self._checked(query, mode, request)
         session = (await view.find([session_id])).get(session_id)
         if session is None:
             raise SessionNotFound(f"no session has the id {session_id!r}")
@@ -224,8 +230,14 @@ class Search:
         page = self._as_page(items, hits, walk, start, more, "searchEvents", bound)
         return SessionEvents(session, page)
 
-    def _checked(self, query: str, mode: MatchMode, request: PageRequest) -> tuple[SearchText, int]:
-        text = SearchText.of(query, mode, self._limits.search_query_max)
+    async def _checked(
+        self, query: str, mode: MatchMode, request: PageRequest
+    ) -> tuple[SearchText, int]:
+        most = self._limits.search_query_max
+        if len(query) <= _SHORT_QUERY:
+            text = SearchText.of(query, mode, most)
+        else:
+            text = await asyncio.to_thread(SearchText.of, query, mode, most)
         return text, request.limit(default=20, maximum=self._limits.page_max)
 
     async def _place(
@@ -391,8 +403,11 @@ class _Admission:
                 wanted[hit.session_id].append(hit.seq)
         found: dict[tuple[str, Seq], PlacedEvent] = {}
         for session_id, seqs in wanted.items():
-            for seq, placed in (await self.session(session_id).log.at(seqs)).items():
-                found[session_id, seq] = placed
+            log = self.session(session_id).log
+            for at in range(0, len(seqs), _READ_TOGETHER):
+                for seq, placed in (await log.at(seqs[at : at + _READ_TOGETHER])).items():
+                    found[session_id, seq] = placed
+                await asyncio.sleep(0)
         return [found[key] for hit in hits if (key := (hit.session_id, hit.seq)) in found]
 
     async def _know(self, ids: Collection[str]) -> None:
