@@ -487,9 +487,11 @@ async def _page(
     """The next events that can have text."""
     if first > last:
         return []
-    selection = ALL_EVENTS.narrowed(types=SEMANTIC_TYPES, seqs=Range(first, last))
+    selection = ALL_EVENTS.narrowed(seqs=Range(first, last))
+    if last - first >= size:  # among few events, looking for types costs more than it saves
+        selection = selection.narrowed(types=SEMANTIC_TYPES)
     placed = await reader.events(stored, selection, WindowRequest(size))
-    return [each.event for each in placed]
+    return [each.event for each in placed if each.type in SEMANTIC_TYPES]
 
 
 def _next_size(events: Sequence[SessionEvent]) -> int:
