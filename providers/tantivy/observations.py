@@ -23,6 +23,7 @@ from itertools import groupby, islice
 from typing import Final, NamedTuple, cast
 
 import tantivy
+from typing_extensions import override
 
 from providers.tantivy.documents import LOG, SEQ, TIME, LogKey, key_in
 from providers.tantivy.failures import index_failures
@@ -106,6 +107,20 @@ class TantivyObservation:
         self._searcher = searcher
         self._logs = logs
         self._fresh = fresh
+
+    @override
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, TantivyObservation)
+            and self._searcher is other._searcher
+            and self._fresh.documents is other._fresh.documents
+            and self._fresh.count == other._fresh.count
+            and self._fresh.forgotten == other._fresh.forgotten
+        )
+
+    @override
+    def __hash__(self) -> int:
+        return hash((id(self._searcher), self._fresh.count))
 
     async def rank(self, question: Question, least: int, *, distinct: bool) -> Ranking:
         """The first answers; see the port."""

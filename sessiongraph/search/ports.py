@@ -76,7 +76,10 @@ class Ranking:
 
 
 class IndexObservation(Protocol):
-    """One state of the index; later changes change nothing in it."""
+    """One state of the index; later changes change nothing in it.
+
+    Two observations are equal when they are of the same state.
+    """
 
     async def rank(self, question: Question, least: int, *, distinct: bool) -> Ranking:
         """The first answers, at least ``least`` of them unless there are fewer.

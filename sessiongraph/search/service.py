@@ -187,7 +187,7 @@ class Search:
 
         async def begin() -> Walk | None:
             question = await _question(view, text, sessions, events)
-            return await self._walk(question, admission, view, grouped=True)
+            return await self._walk(question, admission, view, bound, grouped=True)
 
         walk, start = await self._place(view, "searchSessions", bound, request, begin)
         hits, more = await self._page(walk, start, limit, admission)
@@ -222,7 +222,7 @@ class Search:
 
         async def begin() -> Walk | None:
             question = await _question(view, text, only, events)
-            return await self._walk(question, admission, view, grouped=False)
+            return await self._walk(question, admission, view, bound, grouped=False)
 
         walk, start = await self._place(view, "searchEvents", bound, request, begin)
         hits, more = await self._page(walk, start, limit, admission)
@@ -270,18 +270,19 @@ class Search:
         question: Question | None,
         admission: _Admission,
         view: CorpusView,
+        bound: str,
         *,
         grouped: bool,
     ) -> Walk | None:
         if question is None:
             return None
         observation = self.indexing.index.observe()
+        position = view.reader.position
         distinct = grouped and not admission.looks_at_events
-        walk = Walk(observation, question, distinct=distinct, grouped=grouped)
+        walk = Walk(observation, position, bound, question, distinct, grouped)
         if admission.depends_on_placement:
             self._walks.watch(walk)
-            since = view.reader.position
-            for commit in await self.indexing.commits_between(since, self.indexing.seen):
+            for commit in await self.indexing.commits_between(position, self.indexing.seen):
                 walk.commit(commit)
         return walk
 

@@ -18,7 +18,7 @@ from typing import Final
 
 from sessiongraph.errors import StaleCursor
 from sessiongraph.event import Seq
-from sessiongraph.ports import Commit, CommitKind
+from sessiongraph.ports import Commit, CommitKind, Position
 from sessiongraph.search.ports import Hit, IndexObservation
 from sessiongraph.search.question import Question
 
@@ -32,6 +32,7 @@ _MOST_TOGETHER: Final = 500
 class Walk:
     """One search and how far its ranking is known.
 
+    position: of the log when it began. bound: what its cursors are bound to.
     distinct: the ranking holds the best of each log only.
     grouped: one hit of each session is accepted.
     accepted: hits that passed every filter, in rank order.
@@ -39,6 +40,8 @@ class Walk:
     """
 
     observation: IndexObservation
+    position: Position
+    bound: str
     question: Question
     distinct: bool
     grouped: bool
@@ -91,6 +94,14 @@ class Walk:
                 self.accepted.append(hit)
         self._looked_at.update((hit.session_id, hit.seq) for hit in hits)
 
+    def is_like(self, other: Walk) -> bool:
+        """Whether both are walks of one question through one state of everything."""
+        return (
+            self.bound == other.bound
+            and self.position == other.position
+            and self.observation == other.observation
+        )
+
     def commit(self, commit: Commit) -> None:
         """Note where a log was when the observation began."""
         if commit.last_seq >= commit.first_seq:
@@ -124,16 +135,29 @@ class Walks:
         self._watched.add(walk)
 
     def hold(self, walk: Walk) -> str:
-        """Keep a walk; answers its name."""
+        """Keep a walk; answers its name. One that is kept already serves whoever asks the same."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + self._ttl_s
         for name, held in self._held.items():
             if held.walk is walk:
                 return name
-        loop = asyncio.get_running_loop()
+            if held.walk.is_like(walk):
+                held.until = until
+                return name
         name = secrets.token_urlsafe(9)
-        self._held[name] = _Held(walk, loop.time() + self._ttl_s)
-        loop.call_later(self._ttl_s, self._held.pop, name, None)
+        self._held[name] = _Held(walk, until)
+        loop.call_at(until, self._expire, name)
         self._make_room()
         return name
+
+    def _expire(self, name: str) -> None:
+        """Let a walk go at its time, or look again when that has moved."""
+        loop = asyncio.get_running_loop()
+        held = self._held.get(name)
+        if held is not None and held.until > loop.time():
+            loop.call_at(held.until, self._expire, name)
+        else:
+            self._held.pop(name, None)
 
     def find(self, name: str) -> Walk:
         """The walk with a name.

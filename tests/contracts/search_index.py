@@ -266,11 +266,13 @@ class SearchIndexContract:
             async with indexes.fresh() as index:
                 await told([learn("a", "word", "word")], index)
                 before = index.observe()
+                assert before == index.observe()
                 for position in range(2, 12):
                     await told([learn(f"s{position}", "word")], index, position=position)
                 await told([Forget("a")], index, position=12)
                 assert await found(before, asking("word")) == {("a", 1, 0), ("a", 1, 1)}
                 assert len(await found(index.observe(), asking("word"))) == 10
+                assert before != index.observe()
 
         run(check())
 

@@ -230,11 +230,11 @@ def test_the_oldest_walk_gives_way_to_newer_ones(tmp_path: Path) -> None:
     async def check() -> None:
         async with searched(tmp_path, walks_max=2) as one:
             await filled(one)
-            cursors = [(await one.page("word", 2)).end_cursor for _ in range(3)]
+            cursors = [(await one.page("word", first)).end_cursor for first in (2, 3, 4)]
             with pytest.raises(StaleCursor):
                 await one.page("word", 2, cursors[0])
-            for cursor in cursors[1:]:
-                assert (await one.page("word", 2, cursor)).items
+            for first, cursor in ((3, cursors[1]), (4, cursors[2])):
+                assert (await one.page("word", first, cursor)).items
 
     run(check())
 
@@ -244,10 +244,23 @@ def test_walks_that_remember_too_much_give_way(tmp_path: Path) -> None:
         async with searched(tmp_path, hits_max=4) as one:
             await filled(one)
             first = (await one.page("word", 3)).end_cursor
-            second = (await one.page("word", 3)).end_cursor
+            second = (await one.page("word", 4)).end_cursor
             with pytest.raises(StaleCursor):
                 await one.page("word", 3, first)
-            assert (await one.page("word", 3, second)).items
+            assert (await one.page("word", 4, second)).items
+
+    run(check())
+
+
+def test_the_same_search_of_the_same_state_is_the_same_walk(tmp_path: Path) -> None:
+    async def check() -> None:
+        async with searched(tmp_path) as one:
+            await filled(one)
+            cursors = {(await one.page("word", 2)).end_cursor for _ in range(3)}
+            assert len(cursors) == len(one.walks) == 1
+            await one.engine.say("another word", to="s01")
+            cursors.add((await one.page("word", 2)).end_cursor)
+            assert len(cursors) == len(one.walks) == 2
 
     run(check())
 
