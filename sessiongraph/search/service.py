@@ -45,7 +45,8 @@ _SHORT_PAYLOADS: Final = 32 << 10
 another thread."""
 
 _READ_TOGETHER: Final = 5
-"""Events that are read before others get their turn on the event loop; each may be large."""
+_LARGE_PAYLOADS: Final = 256 << 10
+"""Octets that are read before others get their turn on the event loop."""
 
 _SHORT_QUERY: Final = 1000
 """Characters of a query that is taken apart where it is asked."""
@@ -403,12 +404,16 @@ class _Admission:
             if self._is_there(hit):
                 wanted[hit.session_id].append(hit.seq)
         found: dict[tuple[str, Seq], PlacedEvent] = {}
+        octets = 0
         for session_id, seqs in wanted.items():
             log = self.session(session_id).log
             for at in range(0, len(seqs), _READ_TOGETHER):
                 for seq, placed in (await log.at(seqs[at : at + _READ_TOGETHER])).items():
                     found[session_id, seq] = placed
-                await asyncio.sleep(0)
+                    octets += len(placed.event.payload)
+                if octets > _LARGE_PAYLOADS:
+                    octets = 0
+                    await asyncio.sleep(0)
         return [found[key] for hit in hits if (key := (hit.session_id, hit.seq)) in found]
 
     async def _know(self, ids: Collection[str]) -> None:

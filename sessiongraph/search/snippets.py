@@ -99,6 +99,9 @@ def _with_single_spaces(text: str, low: int, high: int) -> tuple[str, Callable[[
         low += 1
     while low < high and text[high - 1].isspace():
         high -= 1
+    piece = text[low:high]
+    if " ".join(piece.split()) == piece:
+        return piece, lambda place: place - low
     pieces: list[str] = []
     ends: list[int] = [low]
     shifts: list[int] = [low]
@@ -121,12 +124,15 @@ def _best_spans(matches: Iterable[tuple[Span, Term]], terms: int, most: int) -> 
     recent: deque[tuple[Span, Term]] = deque()
     chosen_start = -1
     for span, term in matches:
-        if chosen_start >= 0 and span.start > chosen_start + most:
-            break
+        if chosen_start >= 0:
+            if span.end > chosen_start + most:
+                break
+            best.append(span)
+            continue
         recent.append((span, term))
         while span.end - recent[0][0].start > most and len(recent) > 1:
             recent.popleft()
-        count = 1 if terms == 1 else len({each for _, each in recent})
+        count = len({each for _, each in recent})
         if count > best_count or (best and recent[0][0] == best[0]):
             best_count = max(best_count, count)
             best = [each for each, _ in recent]
