@@ -14,7 +14,7 @@ the watermark; an index whose watermark is not of this log is thrown away and bu
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from typing import Final
@@ -22,39 +22,31 @@ from typing import Final
 import structlog
 
 from sessiongraph.errors import IndexFailed, SessionGraphError
-from sessiongraph.event import Seq, SessionEvent
-from sessiongraph.filters import ALL_EVENTS, Range
 from sessiongraph.ports import (
     Commit,
     CommitFeed,
-    CommitKind,
-    LogReader,
     LogStore,
     Position,
-    StoredSession,
-    WindowRequest,
 )
-from sessiongraph.search.ports import Forget, IndexChange, Learn, SearchIndex, Watermark
-from sessiongraph.text import SEMANTIC_TYPES
+from sessiongraph.search.growth import (
+    LEAST_PAGE,
+    mark_of,
+    next_size,
+    outcome_of,
+    page_of,
+    pages_of,
+    portions_of,
+)
+from sessiongraph.search.ports import IndexChange, Learn, SearchIndex, Watermark
 
 _log: Final = structlog.get_logger(__name__)
 
 _RETRY_S: Final = 0.5
-_EVENTS_TOGETHER: Final = 4096
-"""Events, of whatever type, up to which several commits are taken in one go."""
-
-_PAGE_OCTETS: Final = 2 << 20
-"""Payload that one page of events should hold, about."""
-
-_LEAST_PAGE, _MOST_PAGE = 64, 512
 _MANY_COMMITS: Final = 500
 _GATHERED_S: Final = 0.1
 """How long commits are let come together: each look at the store costs more than an event."""
 
 _NOTED_EVERY_S: Final = 10.0
-
-_ENDING: Final = frozenset({CommitKind.DELETED, CommitKind.REPLACED})
-"""Commits behind which events are gone that an older observation still shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,7 +296,7 @@ class Indexing:
                 if self._on_commit is not None:
                     self._on_commit(commit)
         assert self._taken is not None
-        for portion in _portions(commits, first_alone=self._taken.through >= 0):
+        for portion in portions_of(commits, first_alone=self._taken.through >= 0):
             if len(portion) > 1:
                 await self._take_together(portion)
             else:
@@ -312,7 +304,7 @@ class Indexing:
 
     async def _take_together(self, commits: Sequence[Commit]) -> None:
         """Take several small commits in one go."""
-        changes, grown = _outcome(commits)
+        changes, grown = outcome_of(commits)
         async with self._store.observe() as reader:
             found = await reader.find(list(grown))
             for session_id, growth in grown.items():
@@ -320,7 +312,7 @@ class Indexing:
                 if stored is None or stored.epoch != growth.epoch:
                     continue
                 await asyncio.sleep(0)  # there may be many, and each is read where we are
-                async for events in _pages(reader, stored, growth.first, growth.last):
+                async for events in pages_of(reader, stored, growth.first, growth.last):
                     changes.append(Learn(stored.header, stored.epoch, events))
         await self._apply(changes, Watermark(commits[-1].position, mark=mark_of(commits[-1])))
 
@@ -328,19 +320,19 @@ class Indexing:
         """Take one commit page by page, each at its own moment; parts of it become visible."""
         before = self._taken
         assert before is not None
-        changes, grown = _outcome([commit])
+        changes, grown = outcome_of([commit])
         through = before.through
         if through < 0:
             await self._apply(changes, before)
         for session_id, growth in grown.items():
-            size = _LEAST_PAGE
+            size = LEAST_PAGE
             while through < growth.last:
                 async with self._store.observe() as reader:
                     stored = (await reader.find([session_id])).get(session_id)
                     if stored is None or stored.epoch != growth.epoch:
                         break
                     first = max(growth.first, through + 1)
-                    events = await _page(reader, stored, first, growth.last, size)
+                    events = await page_of(reader, stored, first, growth.last, size)
                 if not events:
                     break
                 through = events[-1].seq
@@ -348,7 +340,7 @@ class Indexing:
                 await self._apply([learned], Watermark(before.position, through, before.mark))
                 if len(events) < size:
                     break
-                size = _next_size(events)
+                size = next_size(events)
         await self._apply([], Watermark(commit.position, mark=mark_of(commit)))
 
     async def _apply(self, changes: Sequence[IndexChange], watermark: Watermark) -> None:
@@ -411,94 +403,8 @@ class Indexing:
         return asyncio.get_running_loop().time()
 
 
-@dataclass(frozen=True, slots=True)
-class _Growth:
-    """Consecutive events that came to one log."""
-
-    epoch: int
-    first: Seq
-    last: Seq
-
-
 def _nobody_listens(progress: Progress) -> None:
     """For those who catch up in silence."""
-
-
-def mark_of(commit: Commit) -> str:
-    """What tells a commit of this log from one of another log with the same position."""
-    return f"{commit.kind.value} {commit.epoch} {commit.first_seq} {commit.last_seq} " + repr(
-        commit.session_id
-    )
-
-
-def _portions(commits: Sequence[Commit], *, first_alone: bool) -> list[list[Commit]]:
-    """Commits in order, together as long as they are small.
-
-    first_alone: the first was taken in part already.
-    """
-    portions: list[list[Commit]] = []
-    size = 0
-    for commit in commits:
-        events = commit.last_seq - commit.first_seq + 1
-        if not portions or size + events > _EVENTS_TOGETHER:
-            portions.append([])
-            size = 0
-        portions[-1].append(commit)
-        size += events
-        if first_alone:
-            size, first_alone = _EVENTS_TOGETHER + 1, False
-    return portions
-
-
-def _outcome(commits: Sequence[Commit]) -> tuple[list[IndexChange], dict[str, _Growth]]:
-    """What some commits come down to: what is forgotten first, and what came to which log."""
-    forgotten: dict[str, IndexChange] = {}
-    grown: dict[str, _Growth] = {}
-    for commit in commits:
-        session_id = commit.session_id
-        if commit.kind in _ENDING:
-            forgotten[session_id] = Forget(session_id)
-            grown.pop(session_id, None)
-        if commit.kind is CommitKind.DELETED or commit.last_seq < commit.first_seq:
-            continue
-        before = grown.get(session_id)
-        if before is not None and before.epoch == commit.epoch:
-            grown[session_id] = _Growth(commit.epoch, before.first, commit.last_seq)
-        else:
-            grown[session_id] = _Growth(commit.epoch, commit.first_seq, commit.last_seq)
-    return list(forgotten.values()), grown
-
-
-async def _pages(
-    reader: LogReader, stored: StoredSession, first: Seq, last: Seq
-) -> AsyncIterator[list[SessionEvent]]:
-    """Events that can have text, in pages."""
-    size = _LEAST_PAGE
-    while events := await _page(reader, stored, first, last, size):
-        yield events
-        if len(events) < size:
-            return
-        first, size = events[-1].seq + 1, _next_size(events)
-
-
-async def _page(
-    reader: LogReader, stored: StoredSession, first: Seq, last: Seq, size: int
-) -> list[SessionEvent]:
-    """The next events that can have text."""
-    if first > last:
-        return []
-    selection = ALL_EVENTS.narrowed(seqs=Range(first, last))
-    if last - first >= size:  # among few events, looking for types costs more than it saves
-        selection = selection.narrowed(types=SEMANTIC_TYPES)
-    placed = await reader.events(stored, selection, WindowRequest(size))
-    return [each.event for each in placed if each.type in SEMANTIC_TYPES]
-
-
-def _next_size(events: Sequence[SessionEvent]) -> int:
-    """How many events to read next, so that pages hold about the same number of octets."""
-    octets = sum(len(event.payload) for event in events)
-    wished = len(events) * _PAGE_OCTETS // max(octets, 1)
-    return max(_LEAST_PAGE, min(wished, 4 * len(events), _MOST_PAGE))
 
 
 def _first(errors: BaseExceptionGroup[SessionGraphError]) -> SessionGraphError:

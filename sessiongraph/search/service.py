@@ -11,12 +11,11 @@ Before anything is looked for, whatever was acknowledged is on disk and in the i
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
-from sessiongraph.corpus import CorpusView, LogicalSession, admits_session, is_available
+from sessiongraph.corpus import CorpusView, LogicalSession
 from sessiongraph.cursor import CursorCodec
 from sessiongraph.errors import CorruptSession, IndexFailed, SessionNotFound
 from sessiongraph.event import EventSurface, PlacedEvent, Seq
@@ -28,6 +27,7 @@ from sessiongraph.filters import (
 from sessiongraph.header import EpochMillis
 from sessiongraph.paging import Page, PageRequest
 from sessiongraph.ports import SessionOrder
+from sessiongraph.search.admission import Admission
 from sessiongraph.search.indexing import Indexing
 from sessiongraph.search.ports import Hit
 from sessiongraph.search.question import IndexFilter, MatchMode, Question, SearchText
@@ -44,14 +44,8 @@ _SHORT_PAYLOADS: Final = 32 << 10
 """Octets whose snippets are made where they are asked for: that takes about as long as the way to
 another thread."""
 
-_READ_TOGETHER: Final = 5
-_LARGE_PAYLOADS: Final = 256 << 10
-"""Octets that are read before others get their turn on the event loop."""
-
 _SHORT_QUERY: Final = 1000
 """Characters of a query that is taken apart where it is asked."""
-
-_MOVING: Final = frozenset({EventSurface.CURRENT, EventSurface.SHADOWED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +178,7 @@ class Search:
         """
         text, limit = await self._checked(query, mode, request)
         bound = f"{text.digest()}:{sessions.digest()}:{events.digest()}:{include_inherited}:{limit}"
-        admission = _Admission(view, sessions, events, include_inherited)
+        admission = Admission(view, sessions, events, include_inherited)
 
         async def begin() -> Walk | None:
             question = await _question(view, text, sessions, events)
@@ -219,7 +213,7 @@ class Search:
             raise session.conflict
         only = replace(ALL_SESSIONS, ids=frozenset({session_id}))
         bound = f"{text.digest()}:{session_id}:{events.digest()}:{limit}"
-        admission = _Admission(view, only, events, True)
+        admission = Admission(view, only, events, True)
 
         async def begin() -> Walk | None:
             question = await _question(view, text, only, events)
@@ -269,7 +263,7 @@ class Search:
     async def _walk(
         self,
         question: Question | None,
-        admission: _Admission,
+        admission: Admission,
         view: CorpusView,
         bound: str,
         *,
@@ -288,7 +282,7 @@ class Search:
         return walk
 
     async def _page(
-        self, walk: Walk | None, start: int, limit: int, admission: _Admission
+        self, walk: Walk | None, start: int, limit: int, admission: Admission
     ) -> tuple[Sequence[Hit], bool]:
         """The next accepted hits, and whether there are more behind them."""
         if walk is None:
@@ -306,7 +300,7 @@ class Search:
         return walk.accepted[start:end], len(walk.accepted) > end
 
     async def _shown(
-        self, admission: _Admission, hits: Sequence[Hit], text: SearchText
+        self, admission: Admission, hits: Sequence[Hit], text: SearchText
     ) -> list[EventHit]:
         events = await admission.read(hits)
         most = self._limits.snippet_chars
@@ -354,127 +348,6 @@ async def _question(
         if len(found) <= _NAMED_SESSIONS:
             admitted = replace(admitted, ids=frozenset(each.session_id for each in found))
     return Question(text, admitted)
-
-
-class _Admission:
-    """The filters of one search that only the corpus can decide, in one observation of it."""
-
-    def __init__(
-        self,
-        view: CorpusView,
-        sessions: SessionSelection,
-        events: EventSelection,
-        include_inherited: bool,
-    ) -> None:
-        self._view = view
-        self._sessions = sessions
-        self._include_inherited = include_inherited
-        self._surfaces = events.surfaces
-        self._known: dict[str, LogicalSession | None] = {}
-        self.depends_on_placement = (
-            events.surfaces is not None and len(events.surfaces & _MOVING) == 1
-        )
-
-    @property
-    def looks_at_events(self) -> bool:
-        """Whether one event of a session may pass where its best one does not."""
-        return self.depends_on_placement or not self._include_inherited
-
-    def session(self, session_id: str) -> LogicalSession:
-        """The session of a hit that was read."""
-        session = self._known[session_id]
-        assert session is not None
-        return session
-
-    async def passing(self, hits: Sequence[Hit], walk: Walk) -> list[Hit]:
-        """Those that pass, in order."""
-        await self._know({hit.session_id for hit in hits})
-        passing = [hit for hit in hits if self._is_there(hit)]
-        if not self._include_inherited:
-            passing = await self._own(passing)
-        if self.depends_on_placement:
-            passing = await self._placed(passing, walk)
-        return passing
-
-    async def read(self, hits: Sequence[Hit]) -> list[PlacedEvent]:
-        """The events of some hits that are still there, in order."""
-        await self._know({hit.session_id for hit in hits})
-        wanted: defaultdict[str, list[Seq]] = defaultdict(list)
-        for hit in hits:
-            if self._is_there(hit):
-                wanted[hit.session_id].append(hit.seq)
-        found: dict[tuple[str, Seq], PlacedEvent] = {}
-        octets = 0
-        for session_id, seqs in wanted.items():
-            log = self.session(session_id).log
-            for at in range(0, len(seqs), _READ_TOGETHER):
-                for seq, placed in (await log.at(seqs[at : at + _READ_TOGETHER])).items():
-                    found[session_id, seq] = placed
-                    octets += len(placed.event.payload)
-                if octets > _LARGE_PAYLOADS:
-                    octets = 0
-                    await asyncio.sleep(0)
-        return [found[key] for hit in hits if (key := (hit.session_id, hit.seq)) in found]
-
-    async def _know(self, ids: Collection[str]) -> None:
-        unknown = [session_id for session_id in ids if session_id not in self._known]
-        if unknown:
-            found = await self._view.find(unknown)
-            self._known.update((session_id, found.get(session_id)) for session_id in unknown)
-
-    def _is_there(self, hit: Hit) -> bool:
-        """Whether the log that the index knew is the one of this observation, and admitted."""
-        session = self._known[hit.session_id]
-        if session is None or session.conflict is not None:
-            return False
-        wanted = self._sessions.availability
-        return (
-            session.epoch in (0, hit.epoch)
-            and hit.seq <= session.last_seq
-            and admits_session(self._sessions, session)
-            and (wanted is None or is_available(session, wanted))
-        )
-
-    async def _own(self, hits: Sequence[Hit]) -> list[Hit]:
-        """Those that are no copies of what the parent still has."""
-        parents: dict[tuple[str, Seq], str] = {}
-        for hit in hits:
-            header = self.session(hit.session_id).header
-            parent = header.parent_session
-            if parent is not None and hit.seq < (header.seed_length or 0):
-                parents[hit.session_id, hit.seq] = parent
-        await self._know(set(parents.values()))
-
-        def has_original(hit: Hit) -> bool:
-            parent = parents.get((hit.session_id, hit.seq))
-            known = None if parent is None else self._known[parent]
-            return known is not None and hit.seq <= known.last_seq
-
-        return [hit for hit in hits if not has_original(hit)]
-
-    async def _placed(self, hits: Sequence[Hit], walk: Walk) -> list[Hit]:
-        """Those that stood where they are wanted when the walk began."""
-        assert self._surfaces is not None
-        by_session: defaultdict[str, list[Seq]] = defaultdict(list)
-        for hit in hits:
-            by_session[hit.session_id].append(hit.seq)
-        there: set[tuple[str, Seq]] = set()
-        for session_id, seqs in by_session.items():
-            behind = walk.moved_on.get(session_id)
-            log = self.session(session_id).log
-            replacers = await log.replacers(seqs)
-            shadowed = {seq for seq, by in replacers.items() if behind is None or by < behind}
-            if EventSurface.CURRENT in self._surfaces:
-                there.update((session_id, seq) for seq in seqs if seq not in shadowed)
-                continue
-            there.update((session_id, seq) for seq in shadowed)
-            if EventSurface.LOG_ONLY in self._surfaces:
-                there.update(
-                    (session_id, seq)
-                    for seq, placed in (await log.at(seqs)).items()
-                    if placed.surface is EventSurface.LOG_ONLY
-                )
-        return [hit for hit in hits if (hit.session_id, hit.seq) in there]
 
 
 def _text_of(placed: PlacedEvent) -> str:
