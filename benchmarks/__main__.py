@@ -26,6 +26,7 @@ from benchmarks import (
     reading,
     reference,
     replacing,
+    searching,
     session_lists,
 )
 from benchmarks.machine import description, load
@@ -48,6 +49,7 @@ AREAS: Final[dict[str, tuple[ModuleType, str]]] = {
         (following, "Following"),
         (listing, "List answers over HTTP"),
         (projections, "Projections"),
+        (searching, "Searching"),
     )
 }
 

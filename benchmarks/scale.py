@@ -20,6 +20,7 @@ class Scale:
     lineage: sessions of a deep and of a wide family. nodes: removed by the larger replacement.
     import_bytes: of each imported file. long_import_bytes: of the one whose memory is watched.
     appended: events appended by each run. load_s: seconds that a server is under load in one run.
+    documents: of the corpus that is searched.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Scale:
     long_import_bytes: int
     appended: int
     load_s: float
+    documents: int
 
 
 QUICK: Final = Scale(
@@ -53,6 +55,7 @@ QUICK: Final = Scale(
     long_import_bytes=80_000_000,
     appended=5_000,
     load_s=0.4,
+    documents=10_000,
 )
 
 MODERATE: Final = Scale(
@@ -70,6 +73,7 @@ MODERATE: Final = Scale(
     long_import_bytes=200_000_000,
     appended=20_000,
     load_s=1.5,
+    documents=200_000,
 )
 
 FULL: Final = Scale(
@@ -87,4 +91,5 @@ FULL: Final = Scale(
     long_import_bytes=2_000_000_000,
     appended=100_000,
     load_s=5.0,
+    documents=1_000_000,
 )

@@ -19,10 +19,12 @@ from resolvers.loaders import Loaders
 from resolvers.unbroken import Unbroken
 from resolvers.view_loading import ViewLoading, required
 from sessiongraph.corpus_changes import CorpusChanges
+from sessiongraph.errors import SearchDisabled
 from sessiongraph.following import Following
 from sessiongraph.projections.service import Projections
 from sessiongraph.query import Observation, SessionQuery
 from sessiongraph.references.prepare import ReferenceService
+from sessiongraph.search.service import Search
 from sessiongraph.writing import SessionWriting
 
 
@@ -33,7 +35,7 @@ class Services:
     version: of the server, as it shows itself to clients.
     writing, following, changes: None in a program that only reads.
     writes: those that run; whoever closes the store waits for them first.
-    projections: None in a program that serves none.
+    projections: None in a program that serves none. search: None where it is turned off.
     references: prepares what messages carry.
     """
 
@@ -45,6 +47,7 @@ class Services:
     writes: Unbroken = field(default_factory=Unbroken)
     projections: Projections | None = None
     references: ReferenceService | None = None
+    search: Search | None = None
 
 
 class OperationOver(RuntimeError):
@@ -121,6 +124,17 @@ class RequestContext:
         """Who prepares what messages carry, under the limits of this server."""
         service = self.services.references
         return ReferenceService(self.services.query) if service is None else service
+
+    @property
+    def search(self) -> Search:
+        """The searching service.
+
+        Raises:
+            SearchDisabled: it is turned off.
+        """
+        if self.services.search is None:
+            raise SearchDisabled("full-text search is turned off on this server")
+        return self.services.search
 
     async def renew(self) -> None:
         """Give the observation back; what is read from now on is of a later moment."""

@@ -27,10 +27,11 @@ async def read_server_facts(context: RequestContext) -> ServerFacts:
     """The facts of this moment."""
     projections = context.services.projections
     counts = await (await context.observation()).counts()
+    search = context.services.search
     return ServerFacts(
         version=context.services.version,
-        search_enabled=False,
-        index_lag=None,
+        search_enabled=search is not None,
+        index_lag=None if search is None else await search.lag(),
         sessions=counts.sessions,
         events=counts.events,
         projection_keys=[] if projections is None else projections.registry.keys(),

@@ -91,11 +91,14 @@ class Resolution(Enum):
     AT_HAND = "at hand"
 
 
-def resolved(resolver: Callable[..., object], description: str | None = None) -> Any:
+def resolved(
+    resolver: Callable[..., object], description: str | None = None, name: str | None = None
+) -> Any:
     """A field whose value a resolver computes from the object alone, without reading anything."""
     return strawberry.field(
         resolver=resolver,
         description=description,
+        name=name,
         metadata={Resolution: Resolution.OF_THE_OBJECT},
     )
 

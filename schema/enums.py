@@ -13,6 +13,7 @@ from sessiongraph.header import SourceKind
 from sessiongraph.live_sessions import Durability
 from sessiongraph.ports import SessionOrder
 from sessiongraph.projections.views import Freshness
+from sessiongraph.search.question import MatchMode
 
 strawberry.enum(
     EventSurface,
@@ -35,6 +36,13 @@ strawberry.enum(
     description=(
         "CREATED: newest first, stable while paging. ACTIVE: latest prompt of a person first; a "
         "session that becomes active while paging moves to the front."
+    ),
+)
+strawberry.enum(
+    MatchMode,
+    description=(
+        "ALL: every term occurs in the event; events where they stand together rank higher. ANY: "
+        "one of them does. PHRASE: everything stands together, in this order."
     ),
 )
 strawberry.enum(
@@ -78,6 +86,7 @@ __all__ = [
     "Durability",
     "EventSurface",
     "Freshness",
+    "MatchMode",
     "SessionOrder",
     "SourceKind",
     "SurfaceOpKind",

@@ -127,6 +127,29 @@ class EventFilter:
         )
 
 
+@one_of
+class EventMetadataFilter:
+    """What a search accepts: every event predicate but the text scan."""
+
+    seq: SeqRange | None
+    time: EpochRange | None
+    type: list[str] | None
+    surface: list[EventSurface] | None
+
+    def narrow(self, selection: EventSelection) -> EventSelection:
+        """A selection and this predicate.
+
+        Raises:
+            InvalidFilter: the range is reversed.
+        """
+        return selection.narrowed(
+            seqs=EVERYTHING if self.seq is None else self.seq.bounds("seq"),
+            times=EVERYTHING if self.time is None else self.time.bounds("time"),
+            types=self.type,
+            surfaces=self.surface,
+        )
+
+
 def session_selection(filters: Iterable[SessionFilter] | None) -> SessionSelection:
     """The sessions that pass every filter; all of them when there are no filters.
 
@@ -139,7 +162,9 @@ def session_selection(filters: Iterable[SessionFilter] | None) -> SessionSelecti
     return selection
 
 
-def event_selection(filters: Iterable[EventFilter] | None) -> EventSelection:
+def event_selection(
+    filters: Iterable[EventFilter | EventMetadataFilter] | None,
+) -> EventSelection:
     """The events that pass every filter; all of them when there are no filters.
 
     Raises:

@@ -7,6 +7,7 @@ from typing import Annotated
 import strawberry
 
 from resolvers.references import prepare_message, reference_candidates
+from resolvers.search import EventPage, search_events, search_sessions
 from resolvers.server import ServerFacts, read_server_facts
 from resolvers.sessions import (
     failure_code,
@@ -17,8 +18,13 @@ from resolvers.sessions import (
 )
 from schema.connection import page_request
 from schema.declaration import Info, field, object_type, resolved
-from schema.enums import SessionOrder
-from schema.inputs import SessionFilter, session_selection
+from schema.enums import MatchMode, SessionOrder
+from schema.inputs import (
+    EventMetadataFilter,
+    SessionFilter,
+    event_selection,
+    session_selection,
+)
 from schema.reference import (
     PreparedMessage,
     ReferenceCandidate,
@@ -26,6 +32,7 @@ from schema.reference import (
     references_of,
 )
 from schema.scalars import Cursor, SafeInt
+from schema.search import EventSearchConnection, SessionSearchConnection
 from schema.session import SessionConnection, SessionRecord
 from schema.writing import require_text
 from sessiongraph.corpus import LogicalSession
@@ -33,6 +40,7 @@ from sessiongraph.paging import Page
 from sessiongraph.query import FailedObservation
 from sessiongraph.references.candidates import Candidate
 from sessiongraph.references.prepare import PreparedMessage as Prepared
+from sessiongraph.search.service import SearchPage, SessionHit
 
 
 @object_type
@@ -139,6 +147,63 @@ class Query:
         require_text("text", text)
         found = references_of("references", references)
         return await prepare_message(info.context, session_id, text, found)
+
+    @field(
+        SessionSearchConnection | None,
+        "Sessions ranked by their strongest matching event.",
+    )
+    async def search_sessions(
+        self,
+        info: Info,
+        query: str,
+        match: MatchMode | None = MatchMode.ALL,
+        session_filters: list[SessionFilter] | None = strawberry.UNSET,
+        event_filters: list[EventMetadataFilter] | None = strawberry.UNSET,
+        include_inherited: Annotated[
+            bool | None,
+            strawberry.argument(
+                description=(
+                    "false leaves out the copies that forks inherited, where the original is in "
+                    "the corpus."
+                )
+            ),
+        ] = True,
+        first: int | None = 20,
+        after: Cursor | None = strawberry.UNSET,
+    ) -> SearchPage[SessionHit]:
+        search = info.context.search  # before anything else is looked at
+        return await search_sessions(
+            info.context,
+            search,
+            query,
+            match or MatchMode.ALL,
+            session_selection(session_filters),
+            event_selection(event_filters),
+            page_request(first, after),
+            include_inherited=include_inherited is not False,
+        )
+
+    @field(EventSearchConnection | None, "Events of one session that match, best first.")
+    async def search_events(
+        self,
+        info: Info,
+        session_id: strawberry.ID,
+        query: str,
+        match: MatchMode | None = MatchMode.ALL,
+        filters: list[EventMetadataFilter] | None = strawberry.UNSET,
+        first: int | None = 20,
+        after: Cursor | None = strawberry.UNSET,
+    ) -> EventPage:
+        search = info.context.search
+        return await search_events(
+            info.context,
+            search,
+            session_id,
+            query,
+            match or MatchMode.ALL,
+            event_selection(filters),
+            page_request(first, after),
+        )
 
     @field(ServerInfo, "The server and its corpus.")
     async def server(self, info: Info) -> ServerFacts:

@@ -27,6 +27,7 @@ from sessiongraph.errors import InvalidConfig
 
 _LOCK_NAME: Final = "server.lock"
 _LOG_NAME: Final = "log.db"
+_INDEX_NAME: Final = "index"
 _KEY_NAME: Final = "cursor.key"
 _PRIVATE_UMASK: Final = 0o077
 
@@ -78,6 +79,11 @@ class DataDirectory:
     def log_path(self) -> Path:
         """The log store's file."""
         return self.path / _LOG_NAME
+
+    @property
+    def index_path(self) -> Path:
+        """The folder of the full-text index."""
+        return self.path / _INDEX_NAME
 
     def create(self) -> None:
         """Make the directory, and those above it, where they are missing."""

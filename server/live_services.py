@@ -10,19 +10,20 @@ folded; the store is closed after that.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any, Final
+from typing import Final
 
 import structlog
 from typing_extensions import override
 
 from resolvers.unbroken import Unbroken
+from server.kept_up import kept_up
 from server.settings import Settings
 from sessiongraph.corpus import Corpus
 from sessiongraph.corpus_changes import CorpusChanges
 from sessiongraph.cursor import CursorCodec
-from sessiongraph.errors import SessionGraphError
+from sessiongraph.errors import NotLive, PersistenceFailed, SessionGraphError
 from sessiongraph.following import Following
 from sessiongraph.header import EpochMillis
 from sessiongraph.live_sessions import LiveLimits, LiveSessions
@@ -41,7 +42,6 @@ _LEAST_SHARE: Final = 0.1
 """Of the time of a clean stop, what is left for the last writes however long the rest took."""
 
 _LONGEST_PAUSE_S: Final = 60
-_RESTART_S: Final = 1
 
 
 class LiveServices:
@@ -87,7 +87,7 @@ class LiveServices:
         if self._idle_close_s:
             works["closing idle sessions"] = self._close_idle
         tasks = [
-            asyncio.create_task(_kept_up(name, work), name=name) for name, work in works.items()
+            asyncio.create_task(kept_up(name, work), name=name) for name, work in works.items()
         ]
         await asyncio.sleep(0)  # the feed is read from here on
         try:
@@ -99,6 +99,18 @@ class LiveServices:
                 task.cancel()
             await asyncio.wait(tasks)
             await self._write_checkpoints()
+
+    async def settle(self) -> None:
+        """Have everything that was acknowledged by now written to the log.
+
+        Raises:
+            PersistenceFailed: the disk refused.
+        """
+        try:
+            await self._sessions.commit_accepted()
+        except (NotLive, PersistenceFailed):
+            # A session may have been closed or deleted meanwhile; what is left is looked at again.
+            await self._sessions.commit_accepted()
 
     def end_streams(self) -> None:
         """Let every follower end cleanly; the time of a clean stop runs from here on."""
@@ -178,14 +190,3 @@ class _Told(Lifecycle):
 def _projection_limits(settings: Settings) -> ProjectionLimits:
     checkpoints = CheckpointLimits(settings.checkpoint_events, settings.checkpoint_ms)
     return ProjectionLimits(settings.projection_sessions, checkpoints)
-
-
-async def _kept_up(name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Do some work that should not end before the server, again when it fails."""
-    while True:
-        try:
-            await work()
-            return
-        except Exception:  # noqa: BLE001 - nobody else would hear of it
-            _log.exception("a task of the server failed and is begun again", task=name)
-            await asyncio.sleep(_RESTART_S)

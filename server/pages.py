@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
@@ -47,11 +47,20 @@ def page_routes(services: Services) -> list[Route]:
         try:
             async with services.query.observe() as observation:
                 counts = await observation.counts()
+            search = services.search
+            progress = None if search is None else await search.indexing.progress()
         except SessionGraphError as error:
-            answer = {"ready": False, "code": error.code, "reason": error.message}
+            answer: dict[str, Any] = {"ready": False, "code": error.code, "reason": error.message}
             return JSONResponse(answer, 503, headers={"cache-control": "no-store"})
         answer = {"ready": True, "sessions": counts.sessions, "events": counts.events}
-        return JSONResponse(answer, headers={"cache-control": "no-store"})
+        status = 200
+        if progress is not None:
+            answer["indexLag"] = progress.behind
+            answer["documents"] = progress.documents
+            if progress.building:
+                answer["ready"], status = False, 503
+                answer["reason"] = "the full-text index is being built; exact reads work"
+        return JSONResponse(answer, status, headers={"cache-control": "no-store"})
 
     return [
         Route("/", graphiql, methods=["GET"]),

@@ -173,6 +173,64 @@ class Settings(BaseSettings):
         ge=1,
         description="Most sessions offered while a mention is typed (sessions).",
     )
+    search: Literal["on", "off"] = Field(
+        default="on",
+        description="Whether the server keeps a full-text index and answers searches. Off: no "
+        "index is opened or written, and the two searches fail with SESSION_QUERY_SEARCH_DISABLED.",
+    )
+    snippet_chars: int = Field(
+        default=240,
+        ge=20,
+        le=10_000,
+        description="Most characters of the snippet that a search hit shows (code points).",
+    )
+    search_query_max: int = Field(
+        default=16_384,
+        ge=16,
+        le=1_000_000,
+        description="Longest text of a search; a longer one is SESSION_QUERY_INVALID_QUERY "
+        "(characters).",
+    )
+    search_commit_ms: int = Field(
+        default=2000,
+        ge=10,
+        le=600_000,
+        description="Time within which new events are written to the index on disk; searches find "
+        "them before (ms).",
+    )
+    search_wait_ms: int = Field(
+        default=5000,
+        ge=0,
+        le=600_000,
+        description="How long a search waits for the index to reach what was acknowledged before "
+        "it; then it fails with SESSION_QUERY_INDEX_FAILED (ms).",
+    )
+    search_writer_bytes: int = Field(
+        default=64 * 1024 * 1024,
+        ge=16 * 1024 * 1024,
+        le=4 * 1024 * 1024 * 1024,
+        description="Memory for documents on their way into the index (bytes).",
+    )
+    cursor_ttl_s: float = Field(
+        default=300,
+        ge=0.01,
+        le=86_400,
+        description="How long the cursors of a search hold, counted from the page that was first "
+        "asked for one (seconds).",
+    )
+    search_walks_max: int = Field(
+        default=64,
+        ge=1,
+        le=10_000,
+        description="Most searches whose cursors hold at the same time; the oldest gives way "
+        "(searches).",
+    )
+    search_walk_hits_max: int = Field(
+        default=500_000,
+        ge=1000,
+        description="Most hits that all these searches together may remember; the oldest gives way "
+        "(hits).",
+    )
     max_request_bytes: int = Field(
         default=8 * 1024 * 1024,
         ge=1024,

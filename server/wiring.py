@@ -17,6 +17,7 @@ from providers.sqlite.log_store import SqliteLogStore
 from resolvers.context import Services as OperationServices
 from server.data_directory import DataDirectory
 from server.live_services import LiveServices
+from server.search_services import searching
 from server.settings import Settings
 from server.version import program_version
 from sessiongraph.corpus import Corpus
@@ -29,6 +30,7 @@ from sessiongraph.projections.units import first_party_registry
 from sessiongraph.query import QueryLimits, SessionQuery
 from sessiongraph.references.limits import ReferenceLimits
 from sessiongraph.references.prepare import ReferenceService
+from sessiongraph.search.service import Search
 
 THREAD_SWITCH_S: Final = 0.0005
 """After how long a thread that computes must let another one run, a tenth of Python's default.
@@ -45,7 +47,7 @@ READERS: Final[tuple[RecordingReader, ...]] = (DshReader(),)
 class Services:
     """Everything that a server or a command works with, over one open store.
 
-    live: None in a command, which opens no sessions.
+    live: None in a command, which opens no sessions. search: None where it is turned off.
     """
 
     settings: Settings
@@ -53,6 +55,7 @@ class Services:
     query: SessionQuery
     importer: Importer
     live: LiveServices | None = None
+    search: Search | None = None
 
     def of_operations(self) -> OperationServices:
         """What is offered to every GraphQL operation."""
@@ -63,7 +66,9 @@ class Services:
         )
         references = ReferenceService(self.query, limits)
         if self.live is None:
-            return OperationServices(self.query, program_version(), references=references)
+            return OperationServices(
+                self.query, program_version(), references=references, search=self.search
+            )
         return OperationServices(
             self.query,
             program_version(),
@@ -72,7 +77,8 @@ class Services:
             self.live.changes,
             self.live.writes,
             self.live.projections,
-            references=references,
+            references,
+            self.search,
         )
 
 
@@ -91,8 +97,11 @@ async def open_for_serving(settings: Settings, directory: DataDirectory) -> Asyn
         checkpoints = SqliteCheckpointStore(store)
         registry = all_projections()
         live = LiveServices(settings, store, store, checkpoints, registry, cursors, now_ms)
-        async with live.running():
-            yield _services(settings, store, cursors, live)
+        async with (
+            searching(settings, store, store, directory.index_path, cursors, live.settle) as search,
+            live.running(),
+        ):
+            yield _services(settings, store, cursors, live, search)
 
 
 @asynccontextmanager
@@ -137,6 +146,7 @@ def _services(
     store: SqliteLogStore,
     cursors: CursorCodec,
     live: LiveServices | None = None,
+    search: Search | None = None,
 ) -> Services:
     limits = QueryLimits(
         page_max=settings.page_max,
@@ -145,7 +155,7 @@ def _services(
     )
     corpus = Corpus(store) if live is None else live.corpus
     query = SessionQuery(corpus, cursors, limits)
-    return Services(settings, store, query, Importer(store, now_ms), live)
+    return Services(settings, store, query, Importer(store, now_ms), live, search)
 
 
 def all_projections() -> Registry:

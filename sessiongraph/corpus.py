@@ -103,6 +103,11 @@ class CorpusView:
         }
 
     @property
+    def is_ahead(self) -> bool:
+        """Whether sessions have accepted what the store may not hold yet."""
+        return bool(self._live.ahead)
+
+    @property
     def reader(self) -> LogReader:
         """The store's part.
 
@@ -168,7 +173,7 @@ class CorpusView:
             return listed
         again = list((await self.find(moved)).values())
         if wanted is not None:
-            again = [session for session in again if _is_available(session, wanted)]
+            again = [session for session in again if is_available(session, wanted)]
         return _page([*listed, *again], selection, order, limit, after, before)
 
     async def covered(self, query: CoverQuery) -> list[LogicalSession]:
@@ -341,7 +346,8 @@ def _is_outdated(capture: LiveCapture, stored: StoredSession | None) -> bool:
     return capture.epoch not in (None, stored.epoch) or stored.last_seq >= capture.visible_seq
 
 
-def _is_available(session: LogicalSession, wanted: Collection[Availability]) -> bool:
+def is_available(session: LogicalSession, wanted: Collection[Availability]) -> bool:
+    """Whether a session passes an availability filter."""
     return (session.live and Availability.LIVE in wanted) or (
         session.persisted and Availability.PERSISTED in wanted
     )
@@ -364,7 +370,7 @@ def _page(
         for key, session in keyed
         if (low is None or key > low)
         and (high is None or key < high)
-        and _admits(selection, session)
+        and admits_session(selection, session)
     ]
     pick = heapq.nlargest if before is not None else heapq.nsmallest
     chosen = pick(limit, keyed, key=lambda pair: pair[0])
@@ -379,7 +385,7 @@ def order_key(key: SessionKey, order: SessionOrder) -> tuple[Any, ...]:
     return (key.prompted_at is None, -(key.prompted_at or 0), *created)
 
 
-def _admits(selection: SessionSelection, session: LogicalSession) -> bool:
+def admits_session(selection: SessionSelection, session: LogicalSession) -> bool:
     """Whether a session passes every filter but availability."""
     header = session.header
     return (

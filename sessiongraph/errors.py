@@ -43,6 +43,13 @@ class EventNotFound(SessionGraphError):
     code = "SESSION_QUERY_EVENT_NOT_FOUND"
 
 
+class IndexFailed(SessionGraphError):
+    """The full-text index is being built, is behind, or cannot be read; exact reads go on."""
+
+    code = "SESSION_QUERY_INDEX_FAILED"
+    retriable = True
+
+
 class InvalidConfig(SessionGraphError):
     """A setting is unknown or has a value outside its range."""
 
@@ -73,6 +80,12 @@ class InvalidLineage(SessionGraphError):
     code = "SESSION_QUERY_INVALID_LINEAGE"
 
 
+class InvalidQuery(SessionGraphError):
+    """A search text has nothing in it that could be found, holds a NUL, or is too long."""
+
+    code = "SESSION_QUERY_INVALID_QUERY"
+
+
 class InvalidSurface(SessionGraphError):
     """A stored log breaks a rule of the surface."""
 
@@ -92,6 +105,12 @@ class PersistenceFailed(SessionGraphError):
     retriable = True
 
 
+class SearchDisabled(SessionGraphError):
+    """Full-text search is turned off in the configuration of this server."""
+
+    code = "SESSION_QUERY_SEARCH_DISABLED"
+
+
 class SessionNotFound(SessionGraphError):
     """No session has this id, neither live nor stored."""
 
@@ -99,7 +118,9 @@ class SessionNotFound(SessionGraphError):
 
 
 class StaleCursor(SessionGraphError):
-    """The cursor is ours but belongs to other filters, or to a log that was replaced since."""
+    """The cursor is ours but belongs to other filters, to a log that was replaced since, or to a
+    search whose observation has ended: by time, by a deletion, or to make room for others.
+    """
 
     code = "SESSION_QUERY_STALE_CURSOR"
 

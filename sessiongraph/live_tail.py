@@ -234,6 +234,14 @@ class TailedLog:
             chain.append(last)
         return chain
 
+    async def replacers(self, seqs: Collection[Seq]) -> dict[Seq, Seq]:
+        """For those of ``seqs`` that are shadowed, the event that removed each."""
+        found = {seq: by for seq in seqs if (by := self._tail.replacers.get(seq)) is not None}
+        rest = [seq for seq in seqs if seq not in found and seq not in self._tail.events]
+        if rest and self._stored is not None:
+            found.update(await self._reader.replacers(self._stored, rest))
+        return found
+
     async def citers(self, seq: Seq) -> list[Seq]:
         """Later events whose sources include this one, in log order."""
         found: list[Seq] = []

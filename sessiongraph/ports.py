@@ -234,6 +234,10 @@ class LogReader(Protocol):
         """The nodes that the event removed itself, in model order."""
         ...
 
+    async def replacers(self, session: StoredSession, seqs: Collection[Seq]) -> dict[Seq, Seq]:
+        """For those of ``seqs`` that are shadowed, the event that removed each."""
+        ...
+
     async def replacement_chain(self, session: StoredSession, seq: Seq) -> list[Seq]:
         """From the direct replacer to the one that stands now."""
         ...

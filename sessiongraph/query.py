@@ -116,6 +116,11 @@ class Observation:
         self._cursors = cursors
         self.limits = limits
 
+    @property
+    def view(self) -> CorpusView:
+        """The corpus as it is seen here."""
+        return self._view
+
     async def counts(self) -> CorpusCounts:
         """How many sessions and events there are."""
         return await self._view.counts()

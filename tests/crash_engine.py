@@ -1,4 +1,4 @@
-"""An engine to be killed: many writers that say each acknowledgement aloud.
+"""An engine to be killed: many writers that say each acknowledgement aloud, and an index behind.
 
 Run as a program it waits for orders on stdin, one to a line (a JSON list of the store's path and a
 seed), and forks a process for each, so that Python is started only once. That process says its own
@@ -16,17 +16,26 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import structlog
+
 from providers.sqlite.log_store import SqliteLogStore
+from providers.tantivy.index import TantivyIndex
 from sessiongraph.corpus import Corpus
 from sessiongraph.errors import SessionNotFound
 from sessiongraph.live_sessions import Durability, LiveLimits, LiveSessions
 from sessiongraph.new_event import NewEvent
 from sessiongraph.new_session import NewSession
+from sessiongraph.search.indexing import Indexing
 from sessiongraph.writing import SessionWriting
 from tests.strategies import user_message
 
 SESSIONS = ("a", "b", "c")
 WRITERS = 32
+
+
+def index_of(path: Path) -> Path:
+    """Where the index of a store lies."""
+    return path.with_suffix(".index")
 
 
 def say(*words: Any) -> None:
@@ -45,6 +54,9 @@ async def write_until_killed(path: Path, seed: int) -> None:
             await writing.resume(session_id)
         except SessionNotFound:
             await writing.create(NewSession(session_id), Durability.DURABLE)
+    index = TantivyIndex.open(index_of(path), 16 << 20)
+    indexing = Indexing(store, store, index, commit_ms=dice.choice((0, 5, 50)))
+    following = asyncio.create_task(indexing.run())
     say("ready")
 
     async def writer(name: int) -> None:
@@ -68,11 +80,12 @@ async def write_until_killed(path: Path, seed: int) -> None:
             appended = await writing.append(session_id, events, None, durability)
             say(durability.value, session_id, appended[0].seq, texts)
 
-    await asyncio.gather(*(writer(name) for name in range(WRITERS)))
+    await asyncio.gather(following, *(writer(name) for name in range(WRITERS)))
 
 
 def main() -> None:
     """Take orders until stdin ends."""
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     for order in sys.stdin:
         path, seed = json.loads(order)
         pid = os.fork()

@@ -281,6 +281,10 @@ class PlainReader:
     async def replaced_by(self, session: StoredSession, seq: Seq) -> list[Seq]:
         return list(self.log_of(session).fold.removed.get(seq, ()))
 
+    async def replacers(self, session: StoredSession, seqs: Collection[Seq]) -> dict[Seq, Seq]:
+        replacer = self.log_of(session).fold.replacer
+        return {seq: replacer[seq] for seq in seqs if seq in replacer}
+
     async def replacement_chain(self, session: StoredSession, seq: Seq) -> list[Seq]:
         replacer = self.log_of(session).fold.replacer
         chain: list[Seq] = []

@@ -1,4 +1,5 @@
-"""Killed at any moment under many writers, everything that was said to be on disk is there.
+"""Killed at any moment under many writers, everything that was said to be on disk is there, and the
+full-text index goes on from where it was.
 
 The victim is the engine (:mod:`tests.crash_engine`) or a whole server over HTTP. Either says what
 it was told; after the kill the store is opened again and asked.
@@ -7,12 +8,15 @@ it was told; after the kill the store is opened again and asked.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,8 +28,14 @@ import httpx
 import pytest
 
 from providers.sqlite.log_store import SqliteLogStore
+from providers.tantivy.index import TantivyIndex
 from sessiongraph.filters import ALL_EVENTS
 from sessiongraph.ports import WindowRequest
+from sessiongraph.search.indexing import Indexing
+from sessiongraph.search.question import MatchMode
+from tests.contracts.search_index import asking, found
+from tests.crash_engine import index_of
+from tests.plain_search import PlainIndex
 from tests.plain_store import run
 from tests.providers.sqlite import raw
 from tests.server.processes import PROGRAM, ROOT, clean_environment
@@ -33,6 +43,8 @@ from tests.sessiongraph.live_engine import text_of
 from tests.strategies import user_message
 
 EVERYTHING = WindowRequest(limit=1_000_000)
+EVERY_TEXT = asking("0 1 2 3 4", MatchMode.ANY)
+"""Each text holds the number of its part, and no batch has more than five."""
 
 
 @dataclass
@@ -73,7 +85,7 @@ class Promises:
             self.durable[session_id].update(kept)
 
 
-async def assert_kept(path: Path, promises: Promises) -> None:
+async def assert_kept(path: Path, index_path: Path, promises: Promises) -> None:
     """Open the store as the next start does, and look for everything that was promised."""
     store = SqliteLogStore.open(path)
     try:
@@ -95,10 +107,33 @@ async def assert_kept(path: Path, promises: Promises) -> None:
                 assert events[-1].type == "session/end-seed"
                 assert found[child].header.seed_length == len(events) - 1
                 assert_no_half_batch([text_of(placed.event) for placed in events[:-1]])
+        await assert_index_goes_on(store, index_path)
         await raw.settled(store)
     finally:
         await store.close()
     assert raw.strays(path) == {}
+
+
+async def assert_index_goes_on(store: SqliteLogStore, path: Path) -> None:
+    """From where the kill left it, the index becomes what one that is built anew is.
+
+    It is tried on a copy, so that the next life has to do it by itself.
+    """
+    plain = PlainIndex()
+    await Indexing(store, store, plain).catch_up()
+    expected = {
+        (each.header.session_id, each.epoch, each.event.seq) for each in plain.observe().documents
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "index"
+        with contextlib.suppress(FileNotFoundError):
+            await asyncio.to_thread(shutil.copytree, path, copy)
+        index = TantivyIndex.open(copy, 16 << 20)
+        try:
+            await Indexing(store, store, index).catch_up()
+            assert await found(index.observe(), EVERY_TEXT) == expected
+        finally:
+            await index.close()
 
 
 def assert_no_half_batch(texts: list[str]) -> None:
@@ -169,7 +204,7 @@ def kill_the_engine(folder: Path, lives: int, seed: int) -> None:
                 path, promises = folder / f"{life}.db", Promises()
             lines = dice.choice((0, 1, dice.randint(2, 30), dice.randint(30, 250)))
             promises.take(engine.live_and_die(path, 1000 * seed + life, lines))
-            run(assert_kept(path, promises))
+            run(assert_kept(path, index_of(path), promises))
 
 
 def test_nothing_that_the_engine_acknowledged_is_lost_when_it_is_killed(tmp_path: Path) -> None:
@@ -262,7 +297,7 @@ def kill_the_server(folder: Path, lives: int, seed: int) -> None:
         with server_to_kill(folder) as (url, pid):
             writing = write_to_server(url, pid, 1000 * seed + life, dice.randint(1, 200))
             promises.take(run(writing))
-        run(assert_kept(folder / "log.db", promises))
+        run(assert_kept(folder / "log.db", folder / "index", promises))
 
 
 def test_nothing_that_the_server_acknowledged_is_lost_when_it_is_killed(tmp_path: Path) -> None:

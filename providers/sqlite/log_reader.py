@@ -284,6 +284,26 @@ class SqliteLogReader:
 
         return await self._here(read)
 
+    async def replacers(self, session: StoredSession, seqs: Collection[Seq]) -> dict[Seq, Seq]:
+        """For those of ``seqs`` that are shadowed, the event that removed each."""
+        base = session.log << SEQ_SHIFT
+        ids = [base | seq for seq in seqs if 0 <= seq <= session.last_seq]
+
+        def read() -> dict[Seq, Seq]:
+            found = {}
+            for batch in _batches(ids):
+                sql = (
+                    f"SELECT id, replaced_by FROM events WHERE id IN ({_marks(batch)}) "
+                    "AND replaced_by IS NOT NULL"
+                )
+                for event_id, by in self._connection.execute(sql, batch):
+                    found[event_id & _LOW_32] = by & _LOW_32
+            return found
+
+        if len(ids) > _VALUES_AT_MOST:
+            return await self._aside(read)
+        return await self._here(read)
+
     async def replacement_chain(self, session: StoredSession, seq: Seq) -> list[Seq]:
         """From the direct replacer to the one that stands now."""
 

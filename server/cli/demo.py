@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 import rich_click as click
 
-from server.cli.options import Common, common_options, examples, listen_options
+from server.cli.options import Common, common_options, examples, listen_options, search_option
 
 
 @click.command(
@@ -25,7 +25,10 @@ from server.cli.options import Common, common_options, examples, listen_options
 )
 @common_options
 @listen_options
-def command(common: Common, once: bool, host: str | None, port: int | None) -> None:
+@search_option
+def command(
+    common: Common, once: bool, host: str | None, port: int | None, search: str | None
+) -> None:
     """Start a server over the bundled sample sessions, with a live agent, and say what to try.
 
     The agent works on small tasks in sessions of its own, one after the other, so that
@@ -41,7 +44,9 @@ def command(common: Common, once: bool, host: str | None, port: int | None) -> N
         if once and port is None:
             port = 0
         level = common.log_level or "warning"
-        settings = common.settings(data_dir=folder, log_level=level, host=host, port=port)
+        settings = common.settings(
+            data_dir=folder, log_level=level, host=host, port=port, search=search
+        )
         from server.cli.demo_agent import DemoAgent
         from server.cli.demo_stories import STORIES
         from server.cli.demo_tour import import_samples, print_tour, print_welcome

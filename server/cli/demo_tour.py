@@ -66,6 +66,17 @@ TOUR: Final = (
         "{ startSeq endSeq events { seq type } } } }",
     ),
     Stop(
+        "Where was that? The sessions with the best match first",
+        '{ searchSessions(query: "idempotency key", includeInherited: false, first: 2) '
+        "{ nodes { session { id title } bestMatch { seq surface snippet "
+        "highlights { start end } } } } }",
+    ),
+    Stop(
+        "Part of a Chinese word, in one session",
+        '{ searchEvents(sessionId: "harbor-zh-pool", query: "接池", first: 2) '
+        "{ session { sessionId } nodes { seq type snippet } } }",
+    ),
+    Stop(
         "A literal text, found without an index",
         '{ session(id: "harbor-zh-pool") { documents(filters: [{ text: "连接池" }], first: 2) '
         "{ nodes { seq type surface text } } } }",

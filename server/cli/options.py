@@ -81,6 +81,15 @@ def listen_options(command: F) -> F:
     return host(port(command))
 
 
+def search_option(command: F) -> F:
+    """Give a command ``--search``."""
+    return click.option(
+        "--search",
+        type=click.Choice(["on", "off"]),
+        help="Whether to keep a full-text index and answer searches. Default: on.",
+    )(command)
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 """``--json``, passed as ``as_json``."""
 

@@ -14,10 +14,12 @@ _COMMANDS: Final = {
     "demo": "demo",
     "serve": "serve",
     "import": "import_",
+    "search": "search",
     "show": "show",
     "lineage": "lineage",
     "export": "export",
     "check": "check",
+    "reindex": "reindex",
     "schema": "schema",
 }
 """Each command and the module of this package that holds it, in the order of the help."""

@@ -6,7 +6,7 @@ import asyncio
 
 import rich_click as click
 
-from server.cli.options import Common, common_options, examples, listen_options
+from server.cli.options import Common, common_options, examples, listen_options, search_option
 
 
 @click.command(
@@ -19,13 +19,14 @@ from server.cli.options import Common, common_options, examples, listen_options
 )
 @common_options
 @listen_options
-def command(common: Common, host: str | None, port: int | None) -> None:
+@search_option
+def command(common: Common, host: str | None, port: int | None, search: str | None) -> None:
     """Serve the GraphQL API over one data directory.
 
     Prints one line when it is ready, `listening on http://HOST:PORT`, and stops cleanly on SIGINT
     or SIGTERM. Only loopback addresses are accepted so far.
     """
-    settings = common.settings(host=host, port=port)
+    settings = common.settings(host=host, port=port, search=search)
     from server.cli.serving import serving
 
     async def serve() -> None:

@@ -18,22 +18,33 @@ from resolvers.context import Services
 from schema.response import encode_response
 from schema.served import build_schema
 from server.samples import sample_sessions
+from server.search_services import index_open, search_over
+from server.settings import Settings
 from sessiongraph.corpus import Corpus
 from sessiongraph.cursor import KEY_BYTES, CursorCodec
 from sessiongraph.importing import Importer
 from sessiongraph.projections.service import Projections
 from sessiongraph.projections.units import first_party_registry
 from sessiongraph.query import SessionQuery
+from sessiongraph.search.service import Search
+
+CURSORS = CursorCodec(b"k" * KEY_BYTES)
+
+
+async def _nothing() -> None:
+    """Nothing was accepted that is not on disk."""
 
 
 class SampleAnswers:
     """Asks the samples."""
 
-    def __init__(self, store: SqliteLogStore) -> None:
-        query = SessionQuery(Corpus(store), CursorCodec(b"k" * KEY_BYTES))
+    def __init__(self, store: SqliteLogStore, search: Search) -> None:
+        query = SessionQuery(Corpus(store), CURSORS)
         checkpoints = SqliteCheckpointStore(store)
         self.projections = Projections(first_party_registry(), store, store, checkpoints)
-        self._services = Services(query=query, version="0", projections=self.projections)
+        self._services = Services(
+            query=query, version="0", projections=self.projections, search=search
+        )
         self._schema = build_schema()
 
     @classmethod
@@ -46,9 +57,13 @@ class SampleAnswers:
                 recordings = find_recordings([samples], [DshReader()])
                 report = await Importer(store, lambda: 0).run(recordings)
                 assert not report.refused
-                answers = cls(store)
-                yield answers
-                await answers.projections.aclose()
+                settings = Settings(data_dir=Path(folder))
+                async with index_open(settings, Path(folder) / "index") as index:
+                    search = search_over(settings, store, store, index, CURSORS, _nothing)
+                    await search.indexing.catch_up()
+                    answers = cls(store, search)
+                    yield answers
+                    await answers.projections.aclose()
             finally:
                 await store.close()
 

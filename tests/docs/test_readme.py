@@ -54,7 +54,8 @@ def pattern(printed: str) -> re.Pattern[str]:
 
 
 def test_every_command_of_the_tour_prints_what_the_readme_shows(data_dir: Path) -> None:
-    assert [command.split()[1] for command, _ in TOUR] == ["import", "lineage", "show", "check"]
+    commands = [command.split()[1] for command, _ in TOUR]
+    assert commands == ["import", "search", "search", "lineage", "show", "check"]
     for command, printed in TOUR:
         output = "\n".join(line.rstrip() for line in run(command, data_dir).splitlines())
         expected = "\n".join(line.rstrip() for line in printed.splitlines())

@@ -19,6 +19,7 @@ from providers.recordings.discovery import find_recordings
 from providers.recordings.dsh import DshReader
 from providers.sqlite.checkpoints import SqliteCheckpointStore
 from providers.sqlite.log_store import SqliteLogStore
+from providers.tantivy.index import TantivyIndex
 from resolvers.context import Services
 from schema.response import encode_response
 from schema.served import build_schema
@@ -33,6 +34,9 @@ from sessiongraph.ports import PlacedEntry, Position
 from sessiongraph.projections.service import Projections
 from sessiongraph.projections.units import first_party_registry
 from sessiongraph.query import SessionQuery
+from sessiongraph.search.indexing import Indexing
+from sessiongraph.search.service import Search, SearchLimits
+from sessiongraph.search.walks import Walks
 from sessiongraph.writing import SessionWriting
 from tests.schema.asking import Answer
 from tests.strategies import user_message
@@ -100,7 +104,9 @@ class Stream:
 class Server:
     """The services over one file, and whoever asks them."""
 
-    def __init__(self, path: Path, *, ring_events: int, backlog: int, write_delay_ms: int) -> None:
+    def __init__(
+        self, path: Path, *, ring_events: int, backlog: int, write_delay_ms: int, search: bool
+    ) -> None:
         ticks = itertools.count(BEGINNING)
         self.path = path
         self.store = Disk.open(path / "log.db")
@@ -117,6 +123,14 @@ class Server:
         self.projections = Projections(
             first_party_registry(), self.store, self.store, self.checkpoints
         )
+        self.index: TantivyIndex | None = None
+        self.search: Search | None = None
+        if search:
+            self.index = TantivyIndex.open(path / "index", 16 << 20)
+            walks = Walks(300, 64, 100_000)
+            indexing = Indexing(self.store, self.store, self.index, on_commit=walks.commit)
+            settle = self.live.commit_accepted
+            self.search = Search(indexing, walks, cursors, SearchLimits(), settle)
         self.services = Services(
             SessionQuery(corpus, cursors),
             "1",
@@ -124,6 +138,7 @@ class Server:
             self.following,
             self.changes,
             projections=self.projections,
+            search=self.search,
         )
         self._streams: list[Stream] = []
 
@@ -210,12 +225,21 @@ async def server_over(
     ring_events: int = RING_EVENTS,
     backlog: int = BACKLOG,
     write_delay_ms: int = 1,
+    search: bool = False,
 ) -> AsyncIterator[Server]:
     """A server that runs; it leaves no task behind."""
     before = asyncio.all_tasks()
-    server = Server(path, ring_events=ring_events, backlog=backlog, write_delay_ms=write_delay_ms)
-    feeding = asyncio.create_task(server.following.run())
+    server = Server(
+        path,
+        ring_events=ring_events,
+        backlog=backlog,
+        write_delay_ms=write_delay_ms,
+        search=search,
+    )
+    tasks = [asyncio.create_task(server.following.run())]
     folding = asyncio.create_task(server.projections.run())
+    if server.search is not None:
+        tasks.append(asyncio.create_task(server.search.indexing.run()))
     await asyncio.sleep(0)
     try:
         yield server
@@ -227,7 +251,9 @@ async def server_over(
         await asyncio.wait([folding])
         await server.projections.aclose()
         await server.store.close()
-        await feeding
+        await asyncio.gather(*tasks)
+        if server.index is not None:
+            await server.index.close()
     left = asyncio.all_tasks() - before
     assert not left, f"tasks left behind: {left}"
 

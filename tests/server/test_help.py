@@ -9,9 +9,12 @@ import pytest
 
 from tests.server.processes import ROOT, clean_environment, run
 
-COMMANDS = ["demo", "serve", "import", "show", "lineage", "export", "check", "schema"]
-LATER = ["search", "reindex", "backup", "token"]
-PRINTING_DATA = ["import", "show", "lineage", "export", "check"]
+COMMANDS = [
+    *("demo", "serve", "import", "search", "show", "lineage", "export", "check", "reindex"),
+    "schema",
+]
+LATER = ["backup", "token"]
+PRINTING_DATA = ["import", "search", "show", "lineage", "export", "check", "reindex"]
 
 
 def test_the_help_names_every_command_in_one_line_each() -> None:
@@ -41,6 +44,10 @@ def test_every_command_has_help_with_examples_and_the_common_options(command: st
         ["serve", "--nonsense"],
         ["import"],
         ["import", "/nowhere/at/all"],
+        ["search"],
+        ["search", "a", "--mode", "fuzzy"],
+        ["search", "a", "--since", "yesterday"],
+        ["search", "a", "--limit", "0"],
         ["show"],
         ["show", "a", "--raw", "--json"],
         ["export"],
@@ -64,7 +71,16 @@ def test_the_version_is_shown() -> None:
 
 
 def test_help_imports_nothing_heavy() -> None:
-    heavy = ("strawberry", "graphql", "pydantic", "uvicorn", "starlette", "sqlite3", "structlog")
+    heavy = (
+        "strawberry",
+        "graphql",
+        "pydantic",
+        "uvicorn",
+        "starlette",
+        "sqlite3",
+        "structlog",
+        "tantivy",
+    )
     code = (
         "import sys\n"
         "from server.cli import main\n"

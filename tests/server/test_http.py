@@ -153,7 +153,8 @@ def test_health_and_readiness(server: RunningServer) -> None:
     status, _, body = server.request("GET", "/healthz")
     assert (status, json.loads(body)) == (200, {"status": "ok"})
     status, headers, body = server.request("GET", "/readyz")
-    assert (status, json.loads(body)) == (200, {"ready": True, "sessions": 0, "events": 0})
+    expected = {"ready": True, "sessions": 0, "events": 0, "indexLag": 0, "documents": 0}
+    assert (status, json.loads(body)) == (200, expected)
     assert headers["cache-control"] == "no-store"
 
 

@@ -140,7 +140,7 @@ def test_a_task_that_fails_is_begun_again_and_the_fault_is_logged(
     async def run() -> None:
         async with served(tmp_path) as (_, live):
             await live.writing.create(NewSession(session_id="s"), Durability.DURABLE)
-            monkeypatch.setattr("server.live_services._RESTART_S", 0)
+            monkeypatch.setattr("server.kept_up._RESTART_S", 0)
             serve = live.following._serve
             failing = [True]
 

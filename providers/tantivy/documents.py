@@ -1,0 +1,194 @@
+"""Documents: what the index holds of an event, and of itself.
+
+Everything that is searched lies in one field, ``text``, as tokens with spaces between them; Tantivy
+only cuts at the spaces. First come the places of the text in their order (see
+:mod:`sessiongraph.search.analysis`). Behind them, each group after a token that nothing else is,
+come the pairs of every run of Chinese, Japanese or Korean, and the parts of every word in camel
+case. So every question is one of terms and phrases of this field: a pair of characters is a single
+term, and no phrase reaches across the groups.
+
+Everything that narrows a search is a token of ``traits``, or a fast field for ranges. The texts
+that tokens stand for are hashed, so that no id is too long or too odd for one.
+
+The watermark is a document too: deleted and added anew by every commit, it is atomic with it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import pairwise
+from typing import Final
+
+import msgspec
+import tantivy
+
+from sessiongraph.header import SessionHeader
+from sessiongraph.search.analysis import is_cjk, places_of
+from sessiongraph.search.ports import Watermark
+from sessiongraph.search.question import Term
+
+TEXT, TRAITS, KEY = "text", "traits", "key"
+TIME, SEQ, LOG, CREATED = "time", "seq", "log", "created"
+
+DOCUMENT_FORMAT: Final = 1
+"""Changes whenever the same event becomes another document."""
+
+_GAP: Final = "\x1f"
+"""No place is this token; phrases cannot cross it."""
+
+_WATERMARK: Final = "watermark"
+
+
+def _schema() -> tantivy.Schema:
+    builder = tantivy.SchemaBuilder()
+    builder.add_text_field(TEXT, tokenizer_name="whitespace", index_option="position")
+    builder.add_text_field(TRAITS, tokenizer_name="whitespace", index_option="basic")
+    for name in (TIME, SEQ, LOG, CREATED):
+        builder.add_integer_field(name, fast=True)
+    builder.add_bytes_field(KEY, stored=True)
+    return builder.build()
+
+
+SCHEMA: Final = _schema()
+
+
+class LogKey(msgspec.Struct, frozen=True, array_like=True):
+    """Which log a document is of; kept with it, since the fast field holds only a hash of it.
+
+    octets: the session id as UTF-8 with lone surrogates passed.
+    """
+
+    octets: bytes
+    epoch: int
+
+    @property
+    def session_id(self) -> str:
+        return self.octets.decode("utf-8", "surrogatepass")
+
+    def number(self) -> int:
+        """A number for it that no other log has, but for odds of one in 2**64."""
+        digest = hashlib.blake2b(b"%d:%b" % (self.epoch, self.octets), digest_size=8)
+        return int.from_bytes(digest.digest(), "big", signed=True)
+
+
+def key_of(session_id: str, epoch: int) -> LogKey:
+    """The key of a log."""
+    return LogKey(session_id.encode("utf-8", "surrogatepass"), epoch)
+
+
+@lru_cache(maxsize=4096)
+def trait(kind: str, value: str | None) -> str:
+    """The token for a value of some kind."""
+    if value is None:
+        return f"{kind}-"
+    octets = value.encode("utf-8", "surrogatepass")
+    return kind + hashlib.blake2b(octets, digest_size=10).hexdigest()
+
+
+def session_trait(session_id: str) -> str:
+    """The token that every document of a session has."""
+    return trait("s", session_id)
+
+
+def type_trait(event_type: str) -> str:
+    """The token of an event type."""
+    return trait("t", event_type)
+
+
+class DocumentMaker:
+    """Makes the documents of one log."""
+
+    def __init__(self, header: SessionHeader, epoch: int) -> None:
+        self.key = key_of(header.session_id, epoch)
+        self.created = header.created_at
+        self._key = msgspec.json.encode(self.key)
+        self._number = self.key.number()
+        self._traits = " ".join(
+            (
+                session_trait(header.session_id),
+                trait("c", header.cwd),
+                trait("p", header.parent_session),
+                trait("o", header.origin),
+            )
+        )
+
+    def traits(self, event_type: str) -> str:
+        """What narrows a search to an event of some type, as tokens."""
+        return f"{self._traits} {type_trait(event_type)}"
+
+    def document(self, traits: str, seq: int, time: int, tokens: str) -> tantivy.Document:
+        """The document of one event, whose text is tokens already."""
+        document = tantivy.Document()
+        document.add_text(TEXT, tokens)
+        document.add_text(TRAITS, traits)
+        document.add_integer(TIME, time)
+        document.add_integer(SEQ, seq)
+        document.add_integer(LOG, self._number)
+        document.add_integer(CREATED, self.created)
+        document.add_bytes(KEY, self._key)
+        return document
+
+
+def tokens_of(text: str) -> str:
+    """A text as it is indexed."""
+    places = places_of(text)
+    groups = [" ".join(" ".join(places.row).split())]
+    for run in places.runs:
+        groups.append(_GAP)
+        groups.extend(pairs_in(run))
+    for parts in places.parts:
+        groups.append(_GAP)
+        groups.extend(parts)
+    return " ".join(groups)
+
+
+def tokens_in_row(places: Term) -> tuple[str, ...]:
+    """The tokens that stand side by side in a document in which these places do."""
+    if len(places) > 1 and all(map(is_cjk, places)):
+        return tuple(pairs_in(places))
+    return places
+
+
+def pairs_in(run: str | tuple[str, ...]) -> Iterator[str]:
+    """Every two neighbours of a run of characters."""
+    return map("".join, pairwise(run))
+
+
+def watermark_document(watermark: Watermark) -> tantivy.Document:
+    """The document that keeps a watermark."""
+    document = tantivy.Document()
+    document.add_text(TRAITS, _WATERMARK)
+    document.add_bytes(KEY, msgspec.json.encode(watermark))
+    return document
+
+
+def forget_watermark(writer: tantivy.IndexWriter) -> None:
+    """Delete the watermark of the commit before."""
+    writer.delete_documents_by_term(TRAITS, _WATERMARK)
+
+
+def watermark_in(searcher: tantivy.Searcher) -> Watermark | None:
+    """The watermark that an index was committed with.
+
+    Raises:
+        ValueError: there is not exactly one, or it cannot be read.
+    """
+    query = tantivy.Query.term_query(SCHEMA, TRAITS, _WATERMARK, "basic")
+    hits = searcher.search(query, 2, count=False).hits
+    if not hits:
+        if searcher.num_docs:
+            raise ValueError("there are documents and no watermark")
+        return None
+    if len(hits) > 1:
+        raise ValueError("there are several watermarks")
+    stored = searcher.doc(hits[0][1]).get_first(KEY)
+    if not isinstance(stored, bytes):
+        raise ValueError("the watermark is empty")
+    return msgspec.json.decode(stored, type=Watermark)
+
+
+def key_in(searcher: tantivy.Searcher, address: tantivy.DocAddress) -> LogKey:
+    """The log that a document is of."""
+    return msgspec.json.decode(bytes(searcher.doc(address).get_first(KEY) or b""), type=LogKey)

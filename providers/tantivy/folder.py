@@ -1,0 +1,115 @@
+"""The folder of an index: whose it is, and where a damaged one goes.
+
+``stamp.json`` says that the folder is ours and by which rules its index was made; ``segments/`` is
+the index; ``aside/`` is the last one that could not be used, kept until the next one takes its
+place or a person removes it. A folder with anything in it and without our stamp is refused: nothing
+of somebody else's is ever moved or overwritten.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import structlog
+
+from providers.tantivy.documents import DOCUMENT_FORMAT
+from sessiongraph.errors import InvalidConfig
+from sessiongraph.search.analysis import ANALYSIS_VERSION
+
+_log: Final = structlog.get_logger(__name__)
+
+_STAMP: Final = "stamp.json"
+_NEW_STAMP: Final = "stamp.json.new"
+_PRODUCT: Final = "sessiongraph full-text index"
+
+
+class Stamp(msgspec.Struct, frozen=True):
+    """By which rules an index was made; one made by others is outdated."""
+
+    product: str
+    documents: int
+    analysis: str
+    tantivy: str
+
+
+OUR_STAMP: Final = Stamp(_PRODUCT, DOCUMENT_FORMAT, ANALYSIS_VERSION, version("tantivy"))
+
+
+class IndexFolder:
+    """One folder."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.segments = path / "segments"
+        self._aside = path / "aside"
+
+    def prepare(self) -> None:
+        """Make the folder ours, and its index one that can be opened; an outdated one goes aside.
+
+        Raises:
+            InvalidConfig: the folder is somebody else's.
+        """
+        stamp = self._stamp()
+        if stamp != OUR_STAMP:
+            if stamp is not None:
+                self.set_aside("it was made by other rules")
+            self._write_stamp()
+        self.segments.mkdir(exist_ok=True)
+
+    def is_usable(self) -> bool:
+        """Whether there is an index that was made by our rules.
+
+        Raises:
+            InvalidConfig: the folder is somebody else's.
+        """
+        return self._stamp() == OUR_STAMP and self.segments.is_dir()
+
+    def set_aside(self, reason: str) -> None:
+        """Put the index away and begin an empty one."""
+        if self.segments.exists():
+            shutil.rmtree(self._aside, ignore_errors=True)
+            self.segments.rename(self._aside)
+            _log.warning(
+                "the index was set aside and is built anew", reason=reason, aside=str(self._aside)
+            )
+        self.segments.mkdir()
+
+    def clear(self) -> None:
+        """Remove the index and begin an empty one."""
+        shutil.rmtree(self.segments, ignore_errors=True)
+        self.segments.mkdir()
+
+    def _stamp(self) -> Stamp | None:
+        """The stamp of a folder of ours; None where there is no folder, or an empty one."""
+        if not self.path.exists():
+            return None
+        try:
+            stamp = msgspec.json.decode((self.path / _STAMP).read_bytes(), type=Stamp)
+        except FileNotFoundError:
+            if any(each.name != _NEW_STAMP for each in self.path.iterdir()):
+                raise self._foreign() from None
+            return None
+        except (msgspec.MsgspecError, OSError) as error:
+            raise self._foreign() from error
+        if stamp.product != _PRODUCT:
+            raise self._foreign()
+        return stamp
+
+    def _foreign(self) -> InvalidConfig:
+        return InvalidConfig(
+            f"{self.path} is not an index of SessionGraph and was left alone: move it away"
+        )
+
+    def _write_stamp(self) -> None:
+        self.path.mkdir(exist_ok=True)
+        unfinished = self.path / _NEW_STAMP
+        with unfinished.open("wb") as file:
+            file.write(msgspec.json.encode(OUR_STAMP))
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(self.path / _STAMP)

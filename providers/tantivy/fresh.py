@@ -1,0 +1,165 @@
+"""Fresh documents: taken by the writer, not committed yet, searched all the same.
+
+A commit of the index costs many times what a search does, so nobody waits for one. What came since
+the last commit is kept here as the very tokens that the index gets, and is few: each search looks
+through all of it. A row of tokens with a space on either side holds a term, or a phrase, just where
+it holds them as a text.
+
+Scores are BM25 with the statistics of the committed index, as Tantivy computes them, so that fresh
+documents take their place among the others. They differ from what the same documents get once they
+are committed by what the commit changes in those statistics, and by the rounding of lengths.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, TypeVar
+
+import tantivy
+
+from providers.tantivy.documents import (
+    SCHEMA,
+    TEXT,
+    LogKey,
+    session_trait,
+    tokens_in_row,
+    trait,
+    type_trait,
+)
+from sessiongraph.search.question import IndexFilter, MatchMode, Question
+
+T = TypeVar("T")
+
+_K1: Final = 1.2
+_B: Final = 0.75
+_USUAL_LENGTH: Final = 100.0
+"""Tokens of a document, where there is none yet to tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class FreshDocument:
+    """One document.
+
+    row, traits: tokens, with a space on either side of each. length: of the row, in tokens.
+    """
+
+    key: LogKey
+    seq: int
+    time: int
+    created: int
+    row: str
+    traits: str
+    length: int
+
+
+class Statistics:
+    """What BM25 must know of a committed index; looked up when something fresh is scored."""
+
+    def __init__(self, searcher: tantivy.Searcher) -> None:
+        self._searcher = searcher
+        self._rarities: dict[str, float] = {}
+
+    def rarity(self, token: str) -> float:
+        """The inverse document frequency of a token."""
+        known = self._rarities.get(token)
+        if known is None:
+            every = self._of_all["N"]
+            holding = min(self._searcher.doc_freq(TEXT, token), every)
+            known = math.log(1 + (every - holding + 0.5) / (holding + 0.5))
+            self._rarities[token] = known
+        return known
+
+    @property
+    def usual_length(self) -> float:
+        """Tokens of a document, on average."""
+        return self._of_all["avgdl"]
+
+    @cached_property
+    def _of_all(self) -> dict[str, float]:
+        """Documents and their average length, as the index itself explains a score with them.
+
+        There is no other way to ask; documents that are deleted count until they are merged away.
+        """
+        found = {"N": float(max(1, self._searcher.num_docs)), "avgdl": _USUAL_LENGTH}
+        for token, _ in self._searcher.terms_with_prefix(TEXT, "", limit=1):
+            query = tantivy.Query.term_query(SCHEMA, TEXT, token)
+            for _, address in self._searcher.search(query, 1, count=False).hits:
+                pending = [json.loads(query.explain(self._searcher, address).to_json())]
+                while pending:
+                    part = pending.pop()
+                    found[part["description"].partition(",")[0]] = part["value"]
+                    pending += part.get("details", ())
+        return found
+
+
+def fresh_matches(
+    documents: Sequence[FreshDocument], count: int, question: Question, statistics: Statistics
+) -> Iterator[tuple[float, FreshDocument]]:
+    """Those of the first ``count`` documents that answer, with their scores, in no order."""
+    text = question.text
+    rows = [tokens_in_row(term) for term in text.terms]
+    needles = [f" {' '.join(row)} " for row in rows]
+    together = tokens_in_row(text.places) if len(rows) > 1 else None
+    whole = None if together is None else f" {' '.join(together)} "
+    is_any = text.mode is MatchMode.ANY
+    narrowing = _Narrowing(question.admitted)
+    for document in documents[:count]:
+        row = document.row
+        holds = any if is_any else all
+        if not holds(needle in row for needle in needles) or not narrowing.admits(document):
+            continue
+        score = sum(
+            _score(document, tokens, needle, statistics)
+            for tokens, needle in zip(rows, needles, strict=True)
+        )
+        if together is not None and whole is not None:
+            score += _score(document, together, whole, statistics)
+        yield score, document
+
+
+def _score(
+    document: FreshDocument, tokens: Sequence[str], needle: str, statistics: Statistics
+) -> float:
+    # Neighbours share the space between them, so it is counted with one end left open.
+    times = document.row.count(needle[:-1] if len(tokens) == 1 else needle)
+    if not times or needle not in document.row:
+        return 0.0
+    rarity = sum(map(statistics.rarity, tokens))
+    norm = _K1 * (1 - _B + _B * document.length / statistics.usual_length)
+    return rarity * (1 + _K1) * times / (times + norm)
+
+
+class _Narrowing:
+    """The filters of a question."""
+
+    def __init__(self, admitted: IndexFilter) -> None:
+        self._admitted = admitted
+        self._wanted = [
+            [f" {token} " for token in tokens]
+            for tokens in (
+                _tokens(admitted.ids, session_trait),
+                _tokens(admitted.types, type_trait),
+                _tokens(admitted.cwds, lambda value: trait("c", value)),
+                _tokens(admitted.parents, lambda value: trait("p", value)),
+                _tokens(admitted.origins, lambda value: trait("o", value)),
+            )
+            if tokens is not None
+        ]
+
+    def admits(self, document: FreshDocument) -> bool:
+        """Whether a document passes."""
+        return (
+            document.key.session_id not in self._admitted.without
+            and self._admitted.seqs.holds(document.seq)
+            and self._admitted.times.holds(document.time)
+            and self._admitted.created_at.holds(document.created)
+            and all(any(token in document.traits for token in each) for each in self._wanted)
+        )
+
+
+def _tokens(values: Collection[T] | None, token_of: Callable[[T], str]) -> list[str] | None:
+    return None if values is None else [token_of(value) for value in values]

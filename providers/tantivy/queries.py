@@ -1,0 +1,89 @@
+"""Questions as Tantivy's query objects. Nothing a caller wrote is ever parsed as a query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from tantivy import FieldType, Occur, Query
+
+from providers.tantivy.documents import (
+    CREATED,
+    SCHEMA,
+    SEQ,
+    TEXT,
+    TIME,
+    TRAITS,
+    session_trait,
+    tokens_in_row,
+    trait,
+    type_trait,
+)
+from sessiongraph.filters import Range
+from sessiongraph.search.question import IndexFilter, MatchMode, Question, Term
+
+_LEAST, _MOST = -(2**63), 2**63 - 1
+_NO_SCORE: Final = 0.0
+
+
+def query_of(question: Question, without: frozenset[str] = frozenset()) -> Query:
+    """The query of a question; ``without``: sessions that are left out."""
+    text = _text_query(question)
+    without |= question.admitted.without
+    filters = [Query.const_score_query(each, _NO_SCORE) for each in _filters(question.admitted)]
+    if not filters and not without:
+        return text
+    parts = [(Occur.Must, each) for each in (text, *filters)]
+    if without:
+        parts.append((Occur.MustNot, _one_of(map(session_trait, without))))
+    return Query.boolean_query(parts)
+
+
+def _text_query(question: Question) -> Query:
+    text = question.text
+    terms = [_standing_together(term) for term in text.terms]
+    if len(terms) == 1:
+        return terms[0]
+    occurs = Occur.Should if text.mode is MatchMode.ANY else Occur.Must
+    # Where they all stand together, that counts beside each of them.
+    together = (Occur.Should, _standing_together(text.places))
+    return Query.boolean_query([*((occurs, term) for term in terms), together])
+
+
+def _standing_together(places: Term) -> Query:
+    tokens = tokens_in_row(places)
+    if len(tokens) == 1:
+        return Query.term_query(SCHEMA, TEXT, tokens[0])
+    return Query.phrase_query(SCHEMA, TEXT, list(tokens))
+
+
+def _filters(admitted: IndexFilter) -> Iterable[Query]:
+    if admitted.ids is not None:
+        yield _one_of(map(session_trait, admitted.ids))
+    if admitted.types is not None:
+        yield _one_of(map(type_trait, admitted.types))
+    for kind, values in (("c", admitted.cwds), ("p", admitted.parents), ("o", admitted.origins)):
+        if values is not None:
+            yield _one_of(trait(kind, value) for value in values)
+    for name, bounds in (
+        (CREATED, admitted.created_at),
+        (SEQ, admitted.seqs),
+        (TIME, admitted.times),
+    ):
+        if not bounds.is_open:
+            yield _within(name, bounds)
+
+
+def _one_of(tokens: Iterable[str]) -> Query:
+    wanted = list(tokens)
+    if len(wanted) == 1:
+        return Query.term_query(SCHEMA, TRAITS, wanted[0], "basic")
+    return Query.term_set_query(SCHEMA, TRAITS, wanted)
+
+
+def _within(name: str, bounds: Range) -> Query:
+    low = _LEAST if bounds.low is None else bounds.low
+    high = _MOST if bounds.high is None else bounds.high
+    if low > _MOST or high < _LEAST:
+        return Query.empty_query()
+    return Query.range_query(SCHEMA, name, FieldType.Integer, max(low, _LEAST), min(high, _MOST))

@@ -1,0 +1,145 @@
+"""Admission: the filters of one search that only the corpus can decide, in one observation of it.
+
+Whether a log is still the one that the index knew, what lists show of its session, where an event
+stands: all of it is looked up for the hits in question, many at a time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from sessiongraph.corpus import CorpusView, LogicalSession, admits_session, is_available
+from sessiongraph.event import EventSurface, PlacedEvent, Seq
+from sessiongraph.filters import EventSelection, SessionSelection
+from sessiongraph.search.ports import Hit
+from sessiongraph.search.walks import Walk
+
+_READ_TOGETHER: Final = 5
+_LARGE_PAYLOADS: Final = 256 << 10
+"""Octets that are read before others get their turn on the event loop."""
+
+_MOVING: Final = frozenset({EventSurface.CURRENT, EventSurface.SHADOWED})
+
+
+class Admission:
+    """The filters of one search that only the corpus can decide, in one observation of it."""
+
+    def __init__(
+        self,
+        view: CorpusView,
+        sessions: SessionSelection,
+        events: EventSelection,
+        include_inherited: bool,
+    ) -> None:
+        self._view = view
+        self._sessions = sessions
+        self._include_inherited = include_inherited
+        self._surfaces = events.surfaces
+        self._known: dict[str, LogicalSession | None] = {}
+        self.depends_on_placement = (
+            events.surfaces is not None and len(events.surfaces & _MOVING) == 1
+        )
+
+    @property
+    def looks_at_events(self) -> bool:
+        """Whether one event of a session may pass where its best one does not."""
+        return self.depends_on_placement or not self._include_inherited
+
+    def session(self, session_id: str) -> LogicalSession:
+        """The session of a hit that was read."""
+        session = self._known[session_id]
+        assert session is not None
+        return session
+
+    async def passing(self, hits: Sequence[Hit], walk: Walk) -> list[Hit]:
+        """Those that pass, in order."""
+        await self._know({hit.session_id for hit in hits})
+        passing = [hit for hit in hits if self._is_there(hit)]
+        if not self._include_inherited:
+            passing = await self._own(passing)
+        if self.depends_on_placement:
+            passing = await self._placed(passing, walk)
+        return passing
+
+    async def read(self, hits: Sequence[Hit]) -> list[PlacedEvent]:
+        """The events of some hits that are still there, in order."""
+        await self._know({hit.session_id for hit in hits})
+        wanted: defaultdict[str, list[Seq]] = defaultdict(list)
+        for hit in hits:
+            if self._is_there(hit):
+                wanted[hit.session_id].append(hit.seq)
+        found: dict[tuple[str, Seq], PlacedEvent] = {}
+        octets = 0
+        for session_id, seqs in wanted.items():
+            log = self.session(session_id).log
+            for at in range(0, len(seqs), _READ_TOGETHER):
+                for seq, placed in (await log.at(seqs[at : at + _READ_TOGETHER])).items():
+                    found[session_id, seq] = placed
+                    octets += len(placed.event.payload)
+                if octets > _LARGE_PAYLOADS:
+                    octets = 0
+                    await asyncio.sleep(0)
+        return [found[key] for hit in hits if (key := (hit.session_id, hit.seq)) in found]
+
+    async def _know(self, ids: Collection[str]) -> None:
+        unknown = [session_id for session_id in ids if session_id not in self._known]
+        if unknown:
+            found = await self._view.find(unknown)
+            self._known.update((session_id, found.get(session_id)) for session_id in unknown)
+
+    def _is_there(self, hit: Hit) -> bool:
+        """Whether the log that the index knew is the one of this observation, and admitted."""
+        session = self._known[hit.session_id]
+        if session is None or session.conflict is not None:
+            return False
+        wanted = self._sessions.availability
+        return (
+            session.epoch in (0, hit.epoch)
+            and hit.seq <= session.last_seq
+            and admits_session(self._sessions, session)
+            and (wanted is None or is_available(session, wanted))
+        )
+
+    async def _own(self, hits: Sequence[Hit]) -> list[Hit]:
+        """Those that are no copies of what the parent still has."""
+        parents: dict[tuple[str, Seq], str] = {}
+        for hit in hits:
+            header = self.session(hit.session_id).header
+            parent = header.parent_session
+            if parent is not None and hit.seq < (header.seed_length or 0):
+                parents[hit.session_id, hit.seq] = parent
+        await self._know(set(parents.values()))
+
+        def has_original(hit: Hit) -> bool:
+            parent = parents.get((hit.session_id, hit.seq))
+            known = None if parent is None else self._known[parent]
+            return known is not None and hit.seq <= known.last_seq
+
+        return [hit for hit in hits if not has_original(hit)]
+
+    async def _placed(self, hits: Sequence[Hit], walk: Walk) -> list[Hit]:
+        """Those that stood where they are wanted when the walk began."""
+        assert self._surfaces is not None
+        by_session: defaultdict[str, list[Seq]] = defaultdict(list)
+        for hit in hits:
+            by_session[hit.session_id].append(hit.seq)
+        there: set[tuple[str, Seq]] = set()
+        for session_id, seqs in by_session.items():
+            behind = walk.moved_on.get(session_id)
+            log = self.session(session_id).log
+            replacers = await log.replacers(seqs)
+            shadowed = {seq for seq, by in replacers.items() if behind is None or by < behind}
+            if EventSurface.CURRENT in self._surfaces:
+                there.update((session_id, seq) for seq in seqs if seq not in shadowed)
+                continue
+            there.update((session_id, seq) for seq in shadowed)
+            if EventSurface.LOG_ONLY in self._surfaces:
+                there.update(
+                    (session_id, seq)
+                    for seq, placed in (await log.at(seqs)).items()
+                    if placed.surface is EventSurface.LOG_ONLY
+                )
+        return [hit for hit in hits if (hit.session_id, hit.seq) in there]

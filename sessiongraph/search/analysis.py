@@ -1,0 +1,248 @@
+"""Places: what a text is to a search, a row of words in their order.
+
+A *place* is one word, one character of Chinese, Japanese or Korean, or one symbol such as an emoji.
+Everything else (space, punctuation, control characters, lone surrogates) only stands between places
+and is never part of one. A word is a run of letters, digits and their marks; ``_`` ends it, so that
+``session_projcache`` is two places and is found whole as the two of them side by side.
+
+Places are compared *folded*: compatibility forms unified (NFKC), case folded, accents dropped. So
+full-width forms, case and accents never matter. A word in camel case has *parts* beside its place:
+``restoreFloor`` is the place ``restorefloor`` with the parts ``restore`` and ``floor``.
+
+Always true: a place holds no white space; folding a folded place changes nothing; and the quick way
+that long texts take (:func:`places_of`) finds exactly the places of the careful one that knows
+where each of them stands (:func:`words_of`).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final
+
+ANALYSIS_VERSION: Final = f"1, Unicode {unicodedata.unidata_version}"
+"""Changes whenever the same text can have other places; an index of another version is outdated."""
+
+LONGEST_PLACE: Final = 8192
+"""Code points of the longest place; a longer word is cut into several, side by side."""
+
+_CJK: Final = (
+    "\u1100-\u11ff\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3038-\u303b\u3041-\u3096\u3099-\u309f"
+    "\u30a1-\u30fa\u30fc-\u30ff\u3105-\u312f\u3131-\u318e\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf"
+    "\u4e00-\u9fff\ua960-\ua97c\uac00-\ud7a3\ud7b0-\ud7fb\uf900-\ufaff\uff66-\uffdc"
+    "\U0001b000-\U0001b167\U00020000-\U000323af"
+)
+"""Characters that are each a place, and those that compose into one."""
+
+_ACCENTS: Final = re.compile("[\u0300-\u036f\u20d0-\u20ff\ufe00-\ufe0f]+")
+"""Accents, enclosing marks and variation selectors, which make no difference."""
+
+_VOICING: Final = "\u3099\u309a"
+"""Marks of Kana; one that stands by itself is no place."""
+
+_LAST_CATEGORISED: Final = 0x1FC00
+"""Behind this lie ideographs and nothing that could be a mark of a word or a symbol."""
+
+
+def _class_of(*categories: str) -> str:
+    """The inside of a character class that holds some Unicode categories."""
+    inside = [
+        code
+        for code in range(0x80, _LAST_CATEGORISED)
+        if unicodedata.category(chr(code)) in categories
+    ]
+    members = frozenset(inside)
+    lows = [code for code in inside if code - 1 not in members]
+    highs = [code for code in inside if code + 1 not in members]
+    return "".join(f"{chr(low)}-{chr(high)}" for low, high in zip(lows, highs, strict=True))
+
+
+_LETTER: Final = rf"(?![{_CJK}])[^\W_]"
+_TOKEN: Final = re.compile(
+    rf"(?P<cjk>[{_CJK}]+)"
+    rf"|(?P<word>{_LETTER}(?:{_LETTER}|(?![{_CJK}])[{_class_of('Mn', 'Mc', 'Me')}])*)"
+    rf"|(?P<symbol>[{_class_of('So')}])"
+)
+
+_OUTSIDE_ASCII: Final = re.compile(r"(?<![A-Za-z0-9])[A-Za-z0-9]*(?:[^\x00-\x7f]+[A-Za-z0-9]*)+")
+"""Stretches that need care, with the letters and digits that they may form words with."""
+
+_ASCII_WORDS: Final = str.maketrans(
+    {code: chr(code).lower() if chr(code).isalnum() else " " for code in range(128)}
+)
+_ASCII_CASES: Final = str.maketrans(
+    {
+        code: "A" if chr(code).isupper() else "a" if chr(code).isalnum() else " "
+        for code in range(128)
+    }
+)
+"""Turns a text into one of capitals, other letters and the rest, in which a hump is found fast."""
+
+_SINGLE_CJK: Final = re.compile(f"[{_CJK}]")
+
+
+def is_cjk(place: str) -> bool:
+    """Whether a place is a character of Chinese, Japanese or Korean."""
+    return len(place) == 1 and _SINGLE_CJK.match(place) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One place and where it stands.
+
+    start, end: code points of the text, the end excluded.
+    parts: of a word in camel case, at least two; else none.
+    """
+
+    place: str
+    start: int
+    end: int
+    parts: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Places:
+    """All places of a text.
+
+    row: in order, with a space between them; pieces of it, to be joined by spaces.
+    runs: every longest row of two or more CJK places.
+    parts: of each distinct word in camel case.
+    """
+
+    row: list[str] = field(default_factory=list)
+    runs: list[str] = field(default_factory=list)
+    parts: list[tuple[str, ...]] = field(default_factory=list)
+
+
+def words_of(text: str) -> Iterator[Word]:
+    """Every place of a text and where it stands, in order."""
+    for found in _TOKEN.finditer(text):
+        start, end = found.span()
+        places = _places_in(found.group())
+        if found.lastgroup == "cjk" and len(places) == end - start:
+            for offset, (place, parts) in enumerate(places):
+                yield Word(place, start + offset, start + offset + 1, parts)
+            continue
+        for place, parts in places:
+            yield Word(place, start, end, parts)
+
+
+def places_of(text: str) -> Places:
+    """Every place of a text, quickly, and without knowing where it stands."""
+    found = Places()
+    if text.isascii():
+        found.row.append(_ascii_row(text))
+        _add_ascii_parts(text, found)
+    else:
+        _add_any(text, found)
+    found.parts = list(dict.fromkeys(found.parts))
+    return found
+
+
+def _add_any(text: str, found: Places) -> None:
+    run: list[str] = []
+    at = 0
+    for stretch in _OUTSIDE_ASCII.finditer(text):
+        _add_ascii(text[at : stretch.start()], found, run)
+        at = stretch.end()
+        for token in _TOKEN.finditer(stretch.group()):
+            text_of_token = token.group()
+            is_run = token.lastgroup == "cjk"
+            if is_run and unicodedata.is_normalized("NFKC", text_of_token):
+                characters = text_of_token.strip(_VOICING)
+                run.append(characters)
+                found.row.append(" ".join(characters))
+                continue
+            for place, parts in _places_in(text_of_token):
+                found.row.append(place)
+                if parts:
+                    found.parts.append(parts)
+                if is_cjk(place):
+                    run.append(place)
+                else:
+                    _end_run(run, found)
+    _add_ascii(text[at:], found, run)
+    _end_run(run, found)
+
+
+def _add_ascii(text: str, found: Places, run: list[str]) -> None:
+    row = _ascii_row(text)
+    if row and not row.isspace():
+        _end_run(run, found)
+        found.row.append(row)
+        _add_ascii_parts(text, found)
+
+
+def _end_run(run: list[str], found: Places) -> None:
+    whole = "".join(run)
+    run.clear()
+    if len(whole) > 1:
+        found.runs.append(whole)
+
+
+def _ascii_row(text: str) -> str:
+    row = text.translate(_ASCII_WORDS)
+    if len(row) > LONGEST_PLACE:
+        row = " ".join(piece for word in row.split() for piece in _pieces(word))
+    return row
+
+
+def _add_ascii_parts(text: str, found: Places) -> None:
+    cases = text.translate(_ASCII_CASES)
+    for hump in ("aA", "AAa"):
+        at = cases.find(hump)
+        while at >= 0:
+            start = cases.rfind(" ", 0, at) + 1
+            end = cases.find(" ", at)
+            word = text[start:] if end < 0 else text[start:end]
+            if len(word) <= LONGEST_PLACE:
+                found.parts.append(_parts(word))
+            at = cases.find(hump, end) if end >= 0 else -1
+
+
+@lru_cache(maxsize=16_384)
+def _places_in(token: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The places of one token of a text, each with its parts."""
+    unified = unicodedata.normalize("NFKC", token)
+    found: list[tuple[str, tuple[str, ...]]] = []
+    for part in _TOKEN.finditer(unified):
+        if part.lastgroup == "cjk":
+            found.extend((character, ()) for character in part.group().strip(_VOICING))
+            continue
+        folded = _fold(part.group())
+        pieces = _pieces(folded)
+        parts = _parts(part.group()) if len(pieces) == 1 else ()
+        found.extend((piece, parts) for piece in pieces)
+    return tuple(found)
+
+
+def _pieces(word: str) -> list[str]:
+    return [word[at : at + LONGEST_PLACE] for at in range(0, len(word), LONGEST_PLACE)]
+
+
+def _fold(unified: str) -> str:
+    """Case folded, without accents."""
+    if unified.isascii():
+        return unified.lower()
+    apart = unicodedata.normalize("NFD", unified.casefold())
+    return unicodedata.normalize("NFKC", _ACCENTS.sub("", apart))
+
+
+@lru_cache(maxsize=16_384)
+def _parts(word: str) -> tuple[str, ...]:
+    """The parts of a word in camel case, folded; none when it is not."""
+    cuts = [0]
+    for at in range(1, len(word)):
+        before, here, after = word[at - 1], word[at], word[at + 1 : at + 2]
+        if here.isupper() and (
+            before.islower() or before.isdecimal() or (before.isupper() and after.islower())
+        ):
+            cuts.append(at)
+    if len(cuts) == 1:
+        return ()
+    return tuple(
+        _fold(word[low:high]) for low, high in zip(cuts, [*cuts[1:], len(word)], strict=True)
+    )

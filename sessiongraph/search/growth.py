@@ -1,0 +1,114 @@
+"""What came with some commits of the feed: which logs were forgotten, which have grown, by what.
+
+Commits are taken together as long as they are small, since each look at the store costs more than
+an event; what came to one log in several of them is read in one go. Events are read in pages of
+about the same number of octets, so that large ones do not fill the memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sessiongraph.event import Seq, SessionEvent
+from sessiongraph.filters import ALL_EVENTS, Range
+from sessiongraph.ports import Commit, CommitKind, LogReader, StoredSession, WindowRequest
+from sessiongraph.search.ports import Forget, IndexChange
+from sessiongraph.text import SEMANTIC_TYPES
+
+_EVENTS_TOGETHER: Final = 4096
+"""Events, of whatever type, up to which several commits are taken in one go."""
+
+_PAGE_OCTETS: Final = 2 << 20
+"""Payload that one page of events should hold, about."""
+
+LEAST_PAGE, _MOST_PAGE = 64, 512
+_ENDING: Final = frozenset({CommitKind.DELETED, CommitKind.REPLACED})
+"""Commits behind which events are gone that an older observation still shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """Consecutive events that came to one log."""
+
+    epoch: int
+    first: Seq
+    last: Seq
+
+
+def mark_of(commit: Commit) -> str:
+    """What tells a commit of this log from one of another log with the same position."""
+    return f"{commit.kind.value} {commit.epoch} {commit.first_seq} {commit.last_seq} " + repr(
+        commit.session_id
+    )
+
+
+def portions_of(commits: Sequence[Commit], *, first_alone: bool) -> list[list[Commit]]:
+    """Commits in order, together as long as they are small.
+
+    first_alone: the first was taken in part already.
+    """
+    portions: list[list[Commit]] = []
+    size = 0
+    for commit in commits:
+        events = commit.last_seq - commit.first_seq + 1
+        if not portions or size + events > _EVENTS_TOGETHER:
+            portions.append([])
+            size = 0
+        portions[-1].append(commit)
+        size += events
+        if first_alone:
+            size, first_alone = _EVENTS_TOGETHER + 1, False
+    return portions
+
+
+def outcome_of(commits: Sequence[Commit]) -> tuple[list[IndexChange], dict[str, Growth]]:
+    """What some commits come down to: what is forgotten first, and what came to which log."""
+    forgotten: dict[str, IndexChange] = {}
+    grown: dict[str, Growth] = {}
+    for commit in commits:
+        session_id = commit.session_id
+        if commit.kind in _ENDING:
+            forgotten[session_id] = Forget(session_id)
+            grown.pop(session_id, None)
+        if commit.kind is CommitKind.DELETED or commit.last_seq < commit.first_seq:
+            continue
+        before = grown.get(session_id)
+        if before is not None and before.epoch == commit.epoch:
+            grown[session_id] = Growth(commit.epoch, before.first, commit.last_seq)
+        else:
+            grown[session_id] = Growth(commit.epoch, commit.first_seq, commit.last_seq)
+    return list(forgotten.values()), grown
+
+
+async def pages_of(
+    reader: LogReader, stored: StoredSession, first: Seq, last: Seq
+) -> AsyncIterator[list[SessionEvent]]:
+    """Events that can have text, in pages."""
+    size = LEAST_PAGE
+    while events := await page_of(reader, stored, first, last, size):
+        yield events
+        if len(events) < size:
+            return
+        first, size = events[-1].seq + 1, next_size(events)
+
+
+async def page_of(
+    reader: LogReader, stored: StoredSession, first: Seq, last: Seq, size: int
+) -> list[SessionEvent]:
+    """The next events that can have text."""
+    if first > last:
+        return []
+    selection = ALL_EVENTS.narrowed(seqs=Range(first, last))
+    if last - first >= size:  # among few events, looking for types costs more than it saves
+        selection = selection.narrowed(types=SEMANTIC_TYPES)
+    placed = await reader.events(stored, selection, WindowRequest(size))
+    return [each.event for each in placed if each.type in SEMANTIC_TYPES]
+
+
+def next_size(events: Sequence[SessionEvent]) -> int:
+    """How many events to read next, so that pages hold about the same number of octets."""
+    octets = sum(len(event.payload) for event in events)
+    wished = len(events) * _PAGE_OCTETS // max(octets, 1)
+    return max(LEAST_PAGE, min(wished, 4 * len(events), _MOST_PAGE))

@@ -1,0 +1,359 @@
+"""Searching: a question, the index's answers, and what the corpus makes of them.
+
+The index ranks; the corpus decides. Whatever can change while a document stays as it is (whether a
+session is still there, its title, where an event stands now) is looked up for the hits of a page
+and never indexed, in rank order, until the page is full. So a filter on it is exact however few
+hits survive, a compaction re-indexes nothing, and what is deleted is gone at once.
+
+Before anything is looked for, whatever was acknowledged is on disk and in the index.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, TypeVar
+
+from sessiongraph.corpus import CorpusView, LogicalSession
+from sessiongraph.cursor import CursorCodec
+from sessiongraph.errors import CorruptSession, IndexFailed, SessionNotFound
+from sessiongraph.event import EventSurface, PlacedEvent, Seq
+from sessiongraph.filters import (
+    ALL_SESSIONS,
+    EventSelection,
+    SessionSelection,
+)
+from sessiongraph.header import EpochMillis
+from sessiongraph.paging import Page, PageRequest
+from sessiongraph.ports import SessionOrder
+from sessiongraph.search.admission import Admission
+from sessiongraph.search.indexing import Indexing
+from sessiongraph.search.ports import Hit
+from sessiongraph.search.question import IndexFilter, MatchMode, Question, SearchText
+from sessiongraph.search.snippets import Snippet, snippet_of
+from sessiongraph.search.walks import Walk, Walks
+from sessiongraph.text import semantic_text
+
+T = TypeVar("T")
+
+_NAMED_SESSIONS: Final = 500
+"""Sessions up to which a filter that the index does not know is turned into their ids."""
+
+_SHORT_PAYLOADS: Final = 32 << 10
+"""Octets whose snippets are made where they are asked for: that takes about as long as the way to
+another thread."""
+
+_SHORT_QUERY: Final = 1000
+"""Characters of a query that is taken apart where it is asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchLimits:
+    """The limits of searching, named as in the configuration.
+
+    page_max: hits of one page. snippet_chars: code points of a snippet.
+    search_query_max: characters of a query.
+    """
+
+    page_max: int = 200
+    snippet_chars: int = 240
+    search_query_max: int = 16_384
+
+
+@dataclass(frozen=True, slots=True)
+class EventHit:
+    """One event that matches.
+
+    event: as it is in the observation of the operation.
+    """
+
+    event: PlacedEvent
+    snippet: Snippet
+
+    @property
+    def key(self) -> tuple[str, Seq]:
+        """Which event of the corpus it is."""
+        return self.event.session_id, self.event.seq
+
+    @property
+    def session_id(self) -> str:
+        return self.event.session_id
+
+    @property
+    def seq(self) -> Seq:
+        return self.event.seq
+
+    @property
+    def type(self) -> str:
+        return self.event.type
+
+    @property
+    def time(self) -> EpochMillis:
+        return self.event.time
+
+    @property
+    def surface(self) -> EventSurface:
+        return self.event.surface
+
+
+@dataclass(frozen=True, slots=True)
+class SessionHit:
+    """A session and its strongest event."""
+
+    session: LogicalSession
+    best_match: EventHit
+
+    @property
+    def key(self) -> tuple[str, Seq]:
+        return self.best_match.key
+
+
+H = TypeVar("H", EventHit, SessionHit)
+
+
+class SearchPage(Page[T]):
+    """A page of hits; the last one has no cursor to go on with."""
+
+    __slots__ = ()
+
+    @property
+    def end_cursor(self) -> str | None:
+        return super().end_cursor if self.has_next_page else None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionEvents:
+    """What a search inside one session found, and the session that it looked into."""
+
+    session: LogicalSession
+    page: SearchPage[EventHit]
+
+
+class Search:
+    """The searching service of one server.
+
+    settle: has everything that was acknowledged written to the log.
+    """
+
+    def __init__(
+        self,
+        indexing: Indexing,
+        walks: Walks,
+        cursors: CursorCodec,
+        limits: SearchLimits,
+        settle: Callable[[], Awaitable[None]],
+    ) -> None:
+        self.indexing = indexing
+        self._walks = walks
+        self._cursors = cursors
+        self._limits = limits
+        self._settle = settle
+
+    async def lag(self) -> int:
+        """Commits that the index has not reached yet.
+
+        Raises:
+            PersistenceFailed: the store cannot be asked.
+        """
+        return (await self.indexing.progress()).behind
+
+    async def sessions(
+        self,
+        view: CorpusView,
+        query: str,
+        mode: MatchMode,
+        sessions: SessionSelection,
+        events: EventSelection,
+        request: PageRequest,
+        *,
+        include_inherited: bool = True,
+    ) -> SearchPage[SessionHit]:
+        """Sessions ranked by their strongest event.
+
+        include_inherited: False leaves out what a fork copied while its parent has it.
+
+        Raises:
+            InvalidQuery, InvalidLimit, InvalidCursor, StaleCursor, IndexFailed: see there.
+        """
+        text, limit = await self._checked(query, mode, request)
+        bound = f"{text.digest()}:{sessions.digest()}:{events.digest()}:{include_inherited}:{limit}"
+        admission = Admission(view, sessions, events, include_inherited)
+
+        async def begin() -> Walk | None:
+            question = await _question(view, text, sessions, events)
+            return await self._walk(question, admission, view, bound, grouped=True)
+
+        walk, start = await self._place(view, "searchSessions", bound, request, begin)
+        hits, more = await self._page(walk, start, limit, admission)
+        shown = await self._shown(admission, hits, text)
+        items = [SessionHit(admission.session(hit.session_id), hit) for hit in shown]
+        return self._as_page(items, hits, walk, start, more, "searchSessions", bound)
+
+    async def events(
+        self,
+        view: CorpusView,
+        session_id: str,
+        query: str,
+        mode: MatchMode,
+        events: EventSelection,
+        request: PageRequest,
+    ) -> SessionEvents:
+        """The events of one session that match, and the session, also when nothing does.
+
+        Raises:
+            SessionNotFound: there is no such session.
+            InvalidQuery, InvalidLimit, InvalidCursor, StaleCursor, IndexFailed: see there.
+        """
+        text, limit = await self._checked(query, mode, request)
+        session = (await view.find([session_id])).get(session_id)
+        if session is None:
+            raise SessionNotFound(f"no session has the id {session_id!r}")
+        if session.conflict is not None:
+            raise session.conflict
+        only = replace(ALL_SESSIONS, ids=frozenset({session_id}))
+        bound = f"{text.digest()}:{session_id}:{events.digest()}:{limit}"
+        admission = Admission(view, only, events, True)
+
+        async def begin() -> Walk | None:
+            question = await _question(view, text, only, events)
+            return await self._walk(question, admission, view, bound, grouped=False)
+
+        walk, start = await self._place(view, "searchEvents", bound, request, begin)
+        hits, more = await self._page(walk, start, limit, admission)
+        items = await self._shown(admission, hits, text)
+        page = self._as_page(items, hits, walk, start, more, "searchEvents", bound)
+        return SessionEvents(session, page)
+
+    async def _checked(
+        self, query: str, mode: MatchMode, request: PageRequest
+    ) -> tuple[SearchText, int]:
+        most = self._limits.search_query_max
+        if len(query) <= _SHORT_QUERY:
+            text = SearchText.of(query, mode, most)
+        else:
+            text = await asyncio.to_thread(SearchText.of, query, mode, most)
+        return text, request.limit(default=20, maximum=self._limits.page_max)
+
+    async def _place(
+        self,
+        view: CorpusView,
+        brand: str,
+        bound: str,
+        request: PageRequest,
+        begin: Callable[[], Awaitable[Walk | None]],
+    ) -> tuple[Walk | None, int]:
+        """The walk that a page is of, and how many of its hits came before."""
+        name, start = None, 0
+        if request.after is not None:
+            name, start = self._cursors.read(brand, bound, request.after)
+        await self._come_up(view)
+        if name is None:
+            return await begin(), 0
+        return self._walks.find(name), start
+
+    async def _come_up(self, view: CorpusView) -> None:
+        """Let the index reach what was acknowledged by now."""
+        position = view.reader.position
+        if view.is_ahead:
+            await self._settle()
+            position = (await self.indexing.progress()).target
+        await self.indexing.reach(position)
+
+    async def _walk(
+        self,
+        question: Question | None,
+        admission: Admission,
+        view: CorpusView,
+        bound: str,
+        *,
+        grouped: bool,
+    ) -> Walk | None:
+        if question is None:
+            return None
+        observation = self.indexing.index.observe()
+        position = view.reader.position
+        distinct = grouped and not admission.looks_at_events
+        walk = Walk(observation, position, bound, question, distinct, grouped)
+        if admission.depends_on_placement:
+            self._walks.watch(walk)
+            for commit in await self.indexing.commits_between(position, self.indexing.seen):
+                walk.commit(commit)
+        return walk
+
+    async def _page(
+        self, walk: Walk | None, start: int, limit: int, admission: Admission
+    ) -> tuple[Sequence[Hit], bool]:
+        """The next accepted hits, and whether there are more behind them."""
+        if walk is None:
+            return [], False
+        end = start + limit
+
+        async def passing(hits: list[Hit]) -> list[Hit]:
+            return await admission.passing(hits, walk)
+
+        try:
+            await walk.extend(end + 1, passing)
+        except IndexFailed:
+            self.indexing.doubt()
+            raise
+        return walk.accepted[start:end], len(walk.accepted) > end
+
+    async def _shown(
+        self, admission: Admission, hits: Sequence[Hit], text: SearchText
+    ) -> list[EventHit]:
+        events = await admission.read(hits)
+        most = self._limits.snippet_chars
+
+        def snippets() -> list[EventHit]:
+            return [EventHit(each, snippet_of(_text_of(each), text, most)) for each in events]
+
+        if sum(len(each.event.payload) for each in events) <= _SHORT_PAYLOADS:
+            return snippets()
+        return await asyncio.to_thread(snippets)
+
+    def _as_page(
+        self,
+        items: Sequence[H],
+        hits: Sequence[Hit],
+        walk: Walk | None,
+        start: int,
+        more: bool,
+        brand: str,
+        bound: str,
+    ) -> SearchPage[H]:
+        places = {(hit.session_id, hit.seq): start + n for n, hit in enumerate(hits, 1)}
+
+        def cursor_of(item: H) -> str:
+            assert walk is not None
+            return self._cursors.issue(brand, bound, [self._walks.hold(walk), places[item.key]])
+
+        return SearchPage(items, cursor_of, has_next_page=more, has_previous_page=start > 0)
+
+
+async def _question(
+    view: CorpusView, text: SearchText, sessions: SessionSelection, events: EventSelection
+) -> Question | None:
+    """What the index is asked; None when nothing can match."""
+    admitted = IndexFilter.of(sessions, events)
+    if sessions.impossible or events.impossible:
+        return None
+    if admitted.types is not None and not admitted.types:
+        return None
+    if sessions.titles or sessions.sources is not None or sessions.availability is not None:
+        # Few sessions are best looked for by their ids; among many, hits are soon found.
+        found = await view.sessions(sessions, SessionOrder.CREATED, limit=_NAMED_SESSIONS + 1)
+        if not found:
+            return None
+        if len(found) <= _NAMED_SESSIONS:
+            admitted = replace(admitted, ids=frozenset(each.session_id for each in found))
+    return Question(text, admitted)
+
+
+def _text_of(placed: PlacedEvent) -> str:
+    try:
+        return semantic_text(placed.event)
+    except ValueError as error:
+        raise CorruptSession(
+            f"event {placed.seq} of {placed.session_id!r} has a payload that cannot be read"
+        ) from error

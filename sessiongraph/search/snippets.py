@@ -1,0 +1,248 @@
+"""Snippets: the words around a match, short enough for a list, with the match marked by offsets.
+
+White space runs are one space, what is cut off is an ellipsis, and no cut falls inside what a
+reader sees as one character. Offsets count code points of the snippet; there is no markup in it.
+
+A text may be long and a match may lie at its end: the text is looked through once, from the front,
+and no further than the place that the snippet shows.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from sessiongraph.search.analysis import Word, is_cjk, words_of
+from sessiongraph.search.question import SearchText, Term
+
+_ELLIPSIS: Final = "…"
+_UNEVEN_SPACE: Final = re.compile(r" ?[^\S ]\s*| {2,}\s*")
+"""Runs of white space that are more than one space."""
+
+_LEAD: Final = 4
+"""The share of a snippet that stands before the first match: one part in so many."""
+
+_PLACES_IN_A_PATTERN: Final = 32
+
+_LOOKED_AT: Final = 2
+"""Characters of the text for each of the snippet that are read around a match, at most."""
+
+_JOINERS: Final = frozenset("\u200d\ufe0e\ufe0f")
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Code points of a snippet, the end excluded."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """A piece of a text and what matches in it, in order, none overlapping."""
+
+    text: str
+    highlights: tuple[Span, ...]
+
+
+def snippet_of(text: str, wanted: SearchText, most: int) -> Snippet:
+    """The piece of a text around its first best match, of at most ``most`` code points."""
+    spans = _best_spans(_matches(text, wanted), len(wanted.terms), most)
+    start = spans[0].start if spans else 0
+    low = _last_cut(text, max(0, start - most))
+    high = _last_cut(text, min(len(text), start + _LOOKED_AT * most))
+    piece, place_of = _with_single_spaces(text, low, high)
+    cut_before = low > 0 and bool(text[:low].strip())
+    cut_behind = high < len(text) and bool(text[high:].strip())
+    marked = [Span(place_of(s.start), place_of(s.end)) for s in spans if s.end <= high]
+    return _cut(piece, marked, most, cut_before, cut_behind)
+
+
+def _cut(piece: str, marked: list[Span], most: int, cut_before: bool, cut_behind: bool) -> Snippet:
+    first = marked[0].start if marked else 0
+    start = 0
+    if cut_before or len(piece) > most:
+        start = max(0, first - most // _LEAD)
+        start = min(start, max(0, len(piece) - most + len(_ELLIPSIS)))
+        while start < first and not _is_between_characters(piece, start):
+            start += 1
+        while start < first and piece[start] == " ":
+            start += 1
+    before = _ELLIPSIS if start > 0 or cut_before else ""
+    end = len(piece)
+    room = most - len(before)
+    if end - start > room or cut_behind:
+        end = min(end, start + room - len(_ELLIPSIS))
+        while end > start + 1 and not _is_between_characters(piece, end):
+            end -= 1
+    behind = _ELLIPSIS if end < len(piece) or cut_behind else ""
+    shown = piece[start:end].rstrip(" ")
+    shift = len(before) - start
+    highlights = tuple(
+        Span(span.start + shift, min(span.end, start + len(shown)) + shift)
+        for span in marked
+        if start <= span.start < start + len(shown)
+    )
+    return Snippet(f"{before}{shown}{behind}", highlights)
+
+
+def _with_single_spaces(text: str, low: int, high: int) -> tuple[str, Callable[[int], int]]:
+    """A piece of a text without runs of white space, and where each of its places went."""
+    while low < high and text[low].isspace():
+        low += 1
+    while low < high and text[high - 1].isspace():
+        high -= 1
+    piece = text[low:high]
+    if " ".join(piece.split()) == piece:
+        return piece, lambda place: place - low
+    pieces: list[str] = []
+    ends: list[int] = [low]
+    shifts: list[int] = [low]
+    at = low
+    for space in _UNEVEN_SPACE.finditer(text, low, high):
+        start, end = space.span()
+        kept = " "
+        pieces += (text[at:start], kept)
+        ends.append(end)
+        shifts.append(shifts[-1] + end - start - len(kept))
+        at = end
+    pieces.append(text[at:high])
+    return "".join(pieces), lambda place: place - shifts[bisect_right(ends, place) - 1]
+
+
+def _best_spans(matches: Iterable[tuple[Span, Term]], terms: int, most: int) -> list[Span]:
+    """The matches of the window of the text that holds most terms, the first such."""
+    best: list[Span] = []
+    best_count = 0
+    recent: deque[tuple[Span, Term]] = deque()
+    chosen_start = -1
+    for span, term in matches:
+        if chosen_start >= 0:
+            if span.end > chosen_start + most:
+                break
+            best.append(span)
+            continue
+        recent.append((span, term))
+        while span.end - recent[0][0].start > most and len(recent) > 1:
+            recent.popleft()
+        count = len({each for _, each in recent})
+        if count > best_count or (best and recent[0][0] == best[0]):
+            best_count = max(best_count, count)
+            best = [each for each, _ in recent]
+            if best_count == terms:
+                chosen_start = best[0].start
+    return _apart(best)
+
+
+def _apart(spans: list[Span]) -> list[Span]:
+    """Spans in order, those that touch or overlap as one."""
+    joined: list[Span] = []
+    for span in sorted(spans, key=lambda each: (each.start, each.end)):
+        if joined and span.start < joined[-1].end:
+            joined[-1] = Span(joined[-1].start, max(joined[-1].end, span.end))
+        else:
+            joined.append(span)
+    return joined
+
+
+def _matches(text: str, wanted: SearchText) -> Iterable[tuple[Span, Term]]:
+    """Every occurrence of every term, by its end.
+
+    Most texts spell a term just as it was asked for, but for its case; then a pattern finds it
+    fast. Where it finds too little, places are compared one by one.
+    """
+    pattern = _pattern_of(wanted)
+    if pattern is not None:
+        missing = set(range(len(wanted.terms)))
+        for found in pattern.finditer(text):
+            missing.discard((found.lastindex or 1) - 1)
+            if not missing:
+                return _pattern_matches(pattern, text, wanted)
+    return _place_matches(text, wanted)
+
+
+def _pattern_matches(
+    pattern: re.Pattern[str], text: str, wanted: SearchText
+) -> Iterator[tuple[Span, Term]]:
+    for found in pattern.finditer(text):
+        yield Span(*found.span()), wanted.terms[(found.lastindex or 1) - 1]
+
+
+@lru_cache(maxsize=64)
+def _pattern_of(wanted: SearchText) -> re.Pattern[str] | None:
+    """What finds the terms as they are mostly spelt; None for what is not asked often."""
+    if sum(map(len, wanted.terms)) > _PLACES_IN_A_PATTERN:
+        return None
+    alternatives = []
+    for term in wanted.terms:
+        if all(place.isascii() for place in term):
+            row = r"[\W_]+".join(term)
+            alternatives.append(rf"((?<![^\W_]){row}(?![^\W_]))")
+        elif all(map(is_cjk, term)):
+            alternatives.append(f"({''.join(term)})")
+        else:
+            return None
+    return re.compile("|".join(alternatives), re.IGNORECASE)
+
+
+def _place_matches(text: str, wanted: SearchText) -> Iterator[tuple[Span, Term]]:
+    terms: dict[str, list[Term]] = {}
+    for term in wanted.terms:
+        terms.setdefault(term[-1], []).append(term)
+    longest = max(map(len, wanted.terms))
+    recent: deque[Word] = deque(maxlen=longest)
+    for word in words_of(text):
+        recent.append(word)
+        for term in terms.get(word.place, ()):
+            if len(term) <= len(recent) and all(
+                recent[-1 - back].place == term[-1 - back] for back in range(len(term))
+            ):
+                yield Span(recent[-len(term)].start, word.end), term
+        if word.parts:
+            yield from _part_matches(word, wanted)
+
+
+def _part_matches(word: Word, wanted: SearchText) -> Iterator[tuple[Span, Term]]:
+    """Terms that are found among the parts of a word in camel case."""
+    exact = sum(map(len, word.parts)) == word.end - word.start
+    for term in wanted.terms:
+        for at in range(len(word.parts) - len(term) + 1):
+            if word.parts[at : at + len(term)] == term:
+                start = word.start + sum(map(len, word.parts[:at]))
+                span = Span(start, start + sum(map(len, term)))
+                yield (span if exact else Span(word.start, word.end)), term
+
+
+def _last_cut(text: str, at: int) -> int:
+    """The last place up to ``at`` where a text can be cut."""
+    while not _is_between_characters(text, at):
+        at -= 1
+    return at
+
+
+def _is_between_characters(text: str, at: int) -> bool:
+    """Whether a cut there leaves what a reader sees as one character whole."""
+    if at <= 0 or at >= len(text):
+        return True
+    before, here = text[at - 1], text[at]
+    if here in _JOINERS or before == "\u200d" or unicodedata.category(here)[0] == "M":
+        return False
+    if "\U0001f3fb" <= here <= "\U0001f3ff":  # skin tones
+        return False
+    if _is_flag_half(here) and _is_flag_half(before):
+        halves = 0
+        while halves < at and _is_flag_half(text[at - 1 - halves]):
+            halves += 1
+        return halves % 2 == 0
+    return not ("\u1160" <= here <= "\u11ff")  # vowels and finals of Hangul syllables
+
+
+def _is_flag_half(character: str) -> bool:
+    return "\U0001f1e6" <= character <= "\U0001f1ff"

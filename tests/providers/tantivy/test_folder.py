@@ -1,0 +1,145 @@
+"""Whatever lies in the folder: our index, an old one, a torn one, or somebody else's files."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from providers.tantivy.documents import tokens_of
+from providers.tantivy.index import TantivyIndex
+from sessiongraph.errors import IndexFailed, InvalidConfig
+from sessiongraph.search.ports import Watermark
+from tests.contracts.search_index import asking, found, learn, told
+from tests.plain_store import run
+
+BYTES = 16 << 20
+
+
+async def write(path: Path, *words: str) -> None:
+    index = TantivyIndex.open(path, BYTES)
+    for position, word in enumerate(words, 1):
+        await told([learn(f"s{position}", word)], index, position=position)
+    await index.close()
+
+
+def contents(path: Path) -> dict[str, bytes]:
+    return {
+        str(each.relative_to(path)): each.read_bytes()
+        for each in sorted(path.rglob("*"))
+        if each.is_file()
+    }
+
+
+def test_the_text_of_a_document_is_places_then_pairs_then_parts() -> None:
+    tokens = tokens_of("重试失 restoreFloor 缓").split(" ")
+    assert [token for token in tokens if token] == [
+        *("重", "试", "失", "restorefloor", "缓"),
+        *("\x1f", "重试", "试失"),
+        *("\x1f", "restore", "floor"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"notes.txt": b"mine"},
+        {"stamp.json": b"{}"},
+        {"stamp.json": b'{"product":"another"}'},
+        {"stamp.json": b"\xff", "segments/meta.json": b"{}"},
+        {"segments/meta.json": b"{}"},
+    ],
+)
+def test_a_folder_that_is_not_ours_is_refused_and_left_alone(
+    tmp_path: Path, files: dict[str, bytes]
+) -> None:
+    path = tmp_path / "index"
+    for name, octets in files.items():
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / name).write_bytes(octets)
+    before = contents(path)
+    with pytest.raises(InvalidConfig, match="left alone"):
+        TantivyIndex.open(path, BYTES)
+    with pytest.raises(InvalidConfig, match="left alone"):
+        TantivyIndex.open_for_reading(path)
+    assert contents(path) == before
+
+
+def test_a_folder_whose_making_was_cut_off_is_finished(tmp_path: Path) -> None:
+    path = tmp_path / "index"
+    path.mkdir()
+    (path / "stamp.json.new").write_bytes(b'{"prod')
+    run(write(path, "word"))
+    assert TantivyIndex.open_for_reading(path).watermark == Watermark(1)
+
+
+def test_an_index_of_other_rules_is_set_aside_and_begins_empty(tmp_path: Path) -> None:
+    path = tmp_path / "index"
+    run(write(path, "word"))
+    before = contents(path / "segments")
+    stamp = json.loads((path / "stamp.json").read_text("utf-8"))
+    (path / "stamp.json").write_text(json.dumps({**stamp, "analysis": "0"}), "utf-8")
+    with pytest.raises(IndexFailed):
+        TantivyIndex.open_for_reading(path)
+
+    async def check() -> None:
+        index = TantivyIndex.open(path, BYTES)
+        assert index.watermark is None
+        assert await found(index.observe(), asking("word")) == set()
+        await index.close()
+
+    run(check())
+    assert contents(path / "aside") == before
+    assert json.loads((path / "stamp.json").read_text("utf-8")) == stamp
+
+
+def test_every_torn_file_is_found_out_and_the_index_begins_anew(tmp_path: Path) -> None:
+    whole = tmp_path / "whole"
+    run(write(whole, "alpha", "beta word", "word", "delta"))
+    names = [each.name for each in (whole / "segments").iterdir() if each.suffix != ".lock"]
+    assert len(names) > 5
+    for name in names:
+        for torn in ("gone", "empty", "half"):
+            path = tmp_path / f"{torn}-{name}"
+            shutil.copytree(whole, path)
+            file = path / "segments" / name
+            if torn == "gone":
+                file.unlink()
+            else:
+                octets = file.read_bytes()
+                file.write_bytes(octets[: len(octets) // 2] if torn == "half" else b"")
+
+            async def check(path: Path) -> None:
+                index = TantivyIndex.open(path, BYTES)
+                try:
+                    if index.watermark is None:
+                        await told([learn("s2", "beta word"), learn("s3", "word")], index)
+                    expected = {("s2", 1, 0), ("s3", 1, 0)}
+                    assert await found(index.observe(), asking("word")) == expected
+                finally:
+                    await index.close()
+
+            run(check(path))
+
+
+def test_writing_beside_a_writer_is_refused_and_hurts_nobody(tmp_path: Path) -> None:
+    path = tmp_path / "index"
+
+    async def check() -> None:
+        index = TantivyIndex.open(path, BYTES)
+        await told([learn("a", "word")], index)
+        reader = TantivyIndex.open_for_reading(path)
+        assert await found(reader.observe(), asking("word")) == {("a", 1, 0)}
+        await told([learn("b", "word")], index, position=2)
+        assert reader.watermark == Watermark(1)
+        await reader.refresh()
+        assert reader.watermark == Watermark(2)
+        assert await found(reader.observe(), asking("word")) == {("a", 1, 0), ("b", 1, 0)}
+        with pytest.raises(IndexFailed):
+            await reader.apply([learn("c", "word")])
+        await reader.close()
+        await index.close()
+
+    run(check())

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sessiongraph.errors import InvalidQuery
+from sessiongraph.search.question import MatchMode, SearchText
+from sessiongraph.search.snippets import Snippet, snippet_of
+from tests.contracts.search_index import modes, texts
+from tests.plain_search import plain_match, plain_words, stands_in
+
+FAMILY = "👩‍👩‍👧‍👦"
+FLAG = "🇩🇪"
+
+long_texts = st.lists(
+    st.one_of(
+        texts, st.sampled_from(["  \n\t ", "filler words here ", FAMILY, FLAG, "e\u0301", "重"])
+    ),
+    max_size=40,
+).map("".join)
+
+
+def shown(text: str, query: str, most: int = 240, mode: MatchMode = MatchMode.ALL) -> Snippet:
+    return snippet_of(text, SearchText.of(query, mode, 20_000), most)
+
+
+def marked(snippet: Snippet) -> list[str]:
+    return [snippet.text[span.start : span.end] for span in snippet.highlights]
+
+
+@given(text=long_texts, query=texts, mode=modes, most=st.sampled_from([20, 40, 240]))
+def test_what_always_holds_of_a_snippet(text: str, query: str, mode: MatchMode, most: int) -> None:
+    try:
+        wanted = SearchText.of(query, mode, 20_000)
+    except InvalidQuery:
+        return
+    snippet = snippet_of(text, wanted, most)
+    assert len(snippet.text) <= most
+    assert "  " not in snippet.text
+    assert not any(character in snippet.text for character in "\n\t")
+    inner = snippet.text.strip("…").strip()
+    assert inner in " ".join(text.split())
+    end = 0
+    for span in snippet.highlights:
+        assert end <= span.start < span.end <= len(snippet.text)
+        end = span.end
+    if plain_match(text, wanted):
+        assert snippet.highlights
+    whole = snippet.text == " ".join(text.split())
+    if whole:
+        rows = [word.place for word in plain_words(text)]
+        for piece in marked(snippet):
+            assert stands_in(tuple(word.place for word in plain_words(piece)), rows) or any(
+                plain_words(piece)[0].place in word.parts for word in plain_words(text)
+            )
+
+
+@pytest.mark.parametrize(
+    ("text", "query", "snippet", "highlighted"),
+    [
+        ("one\n\n two\tthree ", "two", "one two three", ["two"]),
+        ("the retry policy; Retry it", "RETRY", "the retry policy; Retry it", ["retry", "Retry"]),
+        ("see restoreFloor()", "floor", "see restoreFloor()", ["Floor"]),
+        ("see restoreFloor()", "restorefloor", "see restoreFloor()", ["restoreFloor"]),
+        (
+            "a session_projcache b",
+            "session_projcache",
+            "a session_projcache b",
+            ["session_projcache"],
+        ),
+        ("in src/a/b.py now", "src/a/b.py", "in src/a/b.py now", ["src/a/b.py"]),
+        ("重试失败了，缓存", "失败", "重试失败了，缓存", ["失败"]),
+        ("ＦＵＬＬ café", "full cafe", "ＦＵＬＬ café", ["ＦＵＬＬ", "café"]),
+        ("x 👍🏽 y", "👍🏽", "x 👍🏽 y", ["👍"]),
+        ("alpha beta gamma", "beta delta", "alpha beta gamma", ["beta"]),
+    ],
+)
+def test_snippets_of_short_texts(
+    text: str, query: str, snippet: str, highlighted: list[str]
+) -> None:
+    mode = MatchMode.ANY if "delta" in query else MatchMode.ALL
+    found = shown(text, query, mode=mode)
+    assert found.text == snippet
+    assert marked(found) == highlighted
+
+
+def test_a_long_text_is_cut_around_the_match() -> None:
+    text = "before " * 200 + "the needle lies here " + "behind " * 200
+    snippet = shown(text, "needle", 80)
+    assert snippet.text.startswith("…")
+    assert snippet.text.endswith("…")
+    assert 60 < len(snippet.text) <= 80
+    assert marked(snippet) == ["needle"]
+
+
+def test_the_window_that_holds_more_terms_is_shown() -> None:
+    text = "alpha " + "filler " * 100 + "beta alpha gamma " + "filler " * 100
+    assert marked(shown(text, "alpha beta gamma", 60)) == ["beta", "alpha", "gamma"]
+
+
+@pytest.mark.parametrize("whole", [FAMILY, FLAG, "e\u0301\u0302", "\u1112\u1161\u11ab", "👍🏽"])
+def test_no_cut_goes_through_what_a_reader_sees_as_one_character(whole: str) -> None:
+    for padding in range(12):
+        text = "x" * padding + whole * 60 + " needle " + whole * 60
+        snippet = shown(text, "needle", 40).text.strip("…")
+        before, _, behind = snippet.partition("needle")
+        for piece in (before.strip(), behind.strip()):
+            assert piece.strip("x").replace(whole, "") == ""
+
+
+def test_a_match_at_the_end_of_a_huge_text_is_found_in_bearable_time() -> None:
+    text = "some words of no interest, 中文, " * 30_000 + "needle"
+    begun = time.perf_counter()
+    assert marked(shown(text, "needle")) == ["needle"]
+    assert time.perf_counter() - begun < 5
