@@ -111,7 +111,6 @@ def test_a_text_nested_too_deeply_is_refused_as_a_value_error() -> None:
         ["\ud800", math.nan],
         {"a": object()},
     ],
-    ids=repr,
 )
 def test_what_json_cannot_carry_is_not_encoded(value: Any) -> None:
     with pytest.raises(NotLossless):

@@ -54,7 +54,6 @@ def test_every_json_value_is_plain_and_fits_any(value: Any) -> None:
         {"deep": [{"deeper": (1,)}]},
         [float("-inf")],
     ],
-    ids=repr,
 )
 def test_what_json_has_no_word_for_is_not_plain(value: Any) -> None:
     assert not is_plain_json(value)
