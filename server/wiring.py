@@ -11,6 +11,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Final
 
+from providers.media.folder import MediaFolder
+from providers.recordings.claude_code import ClaudeCodeReader
+from providers.recordings.codex import CodexReader
 from providers.recordings.dsh import DshReader
 from providers.sqlite.checkpoints import SqliteCheckpointStore
 from providers.sqlite.log_store import SqliteLogStore
@@ -39,7 +42,11 @@ The writing thread needs its turn again after every statement; behind a busy imp
 cost it up to this long.
 """
 
-READERS: Final[tuple[RecordingReader, ...]] = (DshReader(),)
+READERS: Final[tuple[RecordingReader, ...]] = (
+    DshReader(),
+    CodexReader(),
+    ClaudeCodeReader(),
+)
 """The recorders whose files are understood, asked in this order."""
 
 
@@ -155,7 +162,8 @@ def _services(
     )
     corpus = Corpus(store) if live is None else live.corpus
     query = SessionQuery(corpus, cursors, limits)
-    return Services(settings, store, query, Importer(store, now_ms), live, search)
+    media = MediaFolder(DataDirectory(settings.data_dir).media_path)
+    return Services(settings, store, query, Importer(store, now_ms, media), live, search)
 
 
 def all_projections() -> Registry:

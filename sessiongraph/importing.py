@@ -1,4 +1,4 @@
-"""Importing recorders' files: each file a session, all or nothing, in constant memory.
+"""Importing recorders' files: each session of a file all or nothing, in constant memory.
 
 A reader yields a file's entries in order; they are folded through the surface here, so that a log
 which breaks a rule is refused before anything of it can be seen, and written as staged rows that
@@ -14,6 +14,10 @@ What a file is to us depends on what the store knows:
 * the file was rewritten, or is a higher generation beside the one that was read: it is read anew
   and takes the place of the stored log, under a new epoch;
 * the id belongs to another log: it is refused as a conflict.
+
+A file can hold further sessions between the lines of its first one. They are met while the first
+one is read and are taken after it, one by one; until they are, the file counts as changed, so that
+a crash in between loses none of them.
 """
 
 from __future__ import annotations
@@ -30,9 +34,12 @@ from sessiongraph.errors import SessionGraphError
 from sessiongraph.event import Seq
 from sessiongraph.header import EpochMillis, SessionHeader, SourceKind
 from sessiongraph.ports import (
+    NEVER_UNCHANGED,
     LogStore,
+    MediaStore,
     RecordedEntry,
     RecordedLog,
+    RecordedPart,
     RecordingReader,
     RecordingRefused,
     RecordingRewritten,
@@ -41,7 +48,7 @@ from sessiongraph.ports import (
     StoredSession,
     is_about_the_tail,
 )
-from sessiongraph.recorded_batches import RecordedBatches, compare
+from sessiongraph.recorded_batches import RecordedBatches, compare, holds_all
 from sessiongraph.surface import SurfaceNode
 
 
@@ -56,7 +63,10 @@ class ImportRefusal:
 
 @dataclass(slots=True)
 class ImportReport:
-    """What an import did so far; ``bytes`` are of JSON, decompressed."""
+    """What an import did so far.
+
+    files: looked at. imported, resumed, unchanged: sessions. bytes: of JSON, decompressed.
+    """
 
     files: int = 0
     imported: int = 0
@@ -79,11 +89,14 @@ class _Options:
 
 
 class Importer:
-    """Brings recorders' files into a store."""
+    """Brings recorders' files into a store; media: None where what they hold is not kept."""
 
-    def __init__(self, store: LogStore, now: Callable[[], EpochMillis]) -> None:
+    def __init__(
+        self, store: LogStore, now: Callable[[], EpochMillis], media: MediaStore | None = None
+    ) -> None:
         self._store = store
         self._now = now
+        self._media = media
 
     async def run(
         self,
@@ -106,12 +119,12 @@ class Importer:
             report.files += 1
             try:
                 if reader is None:
-                    raise RecordingRefused(path, None, "no reader knows this format")
+                    line = 1 if await asyncio.to_thread(path.is_file) else None
+                    raise RecordingRefused(path, line, "no reader knows this format")
                 if path in superseded:
                     report.unchanged += 1
                 else:
-                    file = _FileImport(self._store, self._now, report, path.resolve(), options)
-                    await file.take(reader)
+                    await self._take(path.resolve(), reader, report, options)
             except RecordingRefused as refusal:
                 report.refused.append(
                     ImportRefusal(str(refusal.path), refusal.line, refusal.reason)
@@ -125,6 +138,22 @@ class Importer:
             on_progress(report)
         return report
 
+    async def _take(
+        self, path: Path, reader: RecordingReader, report: ImportReport, options: _Options
+    ) -> None:
+        first = _FileImport(self._store, self._now, self._media, report, path, options, None)
+        log = await first.take(reader)
+        if log is None or not log.parts:
+            return
+        for part in log.parts:
+            further = _FileImport(self._store, self._now, self._media, report, path, options, part)
+            try:
+                await further.take(reader)
+            except RecordingRefused as refusal:
+                report.refused.append(ImportRefusal(str(path), refusal.line, refusal.reason))
+        if not options.dry_run:
+            await self._store.remember_recording(log.state)
+
 
 def _superseded(found: list[tuple[Path, RecordingReader | None]]) -> set[Path]:
     by_reader: dict[int, tuple[RecordingReader, list[Path]]] = {}
@@ -135,50 +164,60 @@ def _superseded(found: list[tuple[Path, RecordingReader | None]]) -> set[Path]:
 
 
 class _FileImport:
-    """One file on its way into the store."""
+    """One session of a file on its way into the store; part: None for the first one."""
 
     def __init__(
         self,
         store: LogStore,
         now: Callable[[], EpochMillis],
+        media: MediaStore | None,
         report: ImportReport,
         path: Path,
         options: _Options,
+        part: RecordedPart | None,
     ) -> None:
         self._store = store
         self._now = now
+        self._media = None if options.dry_run else media
         self._report = report
         self._path = path
         self._options = options
+        self._part = part
 
-    async def take(self, reader: RecordingReader) -> None:
-        """Import the file.
+    async def take(self, reader: RecordingReader) -> RecordedLog | None:
+        """Import the session; answers what was read, None where nothing had to be.
 
         Raises:
             RecordingRefused: with the reason.
         """
+        key = str(self._path) if self._part is None else f"{self._path}#{self._part.key}"
         async with self._store.observe() as view:
-            state = await view.recording(str(self._path))
+            state = await view.recording(key)
             known, rewritten = None, True
             if state is not None:
                 known = (await view.find([state.session_id])).get(state.session_id)
         if state is not None and known is not None:
             if _is_unchanged(self._path, state):
                 self._report.unchanged += 1
-                return
-            if self._is_source_of(known):
+                return None
+            if self._is_source_of(known) and state.size == NEVER_UNCHANGED:
+                rewritten = False
+            elif self._is_source_of(known):
                 try:
-                    log = await _open(reader, self._path, state)
+                    log = await self._open(reader, state)
                     if state.next_seq == known.last_seq + 1:
                         await self._resume(known, log)
-                        return
+                        return log
                     rewritten = False
                 except RecordingRewritten:
                     pass
-        await self._take_whole(reader, rewritten=rewritten)
+        return await self._take_whole(reader, rewritten=rewritten)
 
-    async def _take_whole(self, reader: RecordingReader, *, rewritten: bool) -> None:
-        log = await _open(reader, self._path, None)
+    async def _open(self, reader: RecordingReader, resume: RecordingState | None) -> RecordedLog:
+        return await asyncio.to_thread(reader.open, self._path, resume, self._part)
+
+    async def _take_whole(self, reader: RecordingReader, *, rewritten: bool) -> RecordedLog:
+        log = await self._open(reader, None)
         session_id = log.header.session_id
         async with self._store.observe() as view:
             stored = (await view.find([session_id])).get(session_id)
@@ -196,7 +235,8 @@ class _FileImport:
         elif self._is_beside(stored) and log.header.version < stored.header.version:
             self._report.unchanged += 1
         else:
-            await self._compare(log, stored)
+            return await self._compare(reader, log, stored)
+        return log
 
     async def _import(self, log: RecordedLog) -> None:
         staged = None if self._options.dry_run else await self._store.stage(log.header)
@@ -205,42 +245,52 @@ class _FileImport:
             await self._write(staged, batches, log)
             if staged is not None:
                 source = replace(log.header.source, imported_at=self._now())
-                await staged.publish(replace(log.header, source=source), log.state)
+                await staged.publish(replace(log.header, source=source), _reached(log))
         self._report.imported += 1
 
     async def _resume(self, stored: StoredSession, log: RecordedLog) -> None:
         async with _closed_after(log.entries()) as entries:
             await self._grow(stored, log, entries)
 
-    async def _compare(self, log: RecordedLog, stored: StoredSession) -> None:
-        """Meet a log under an id that was read from elsewhere: the same log, or a conflict."""
-        async with _closed_after(log.entries()) as entries:
-            await self._compare_entries(log, stored, entries)
+    async def _compare(
+        self, reader: RecordingReader, log: RecordedLog, stored: StoredSession
+    ) -> RecordedLog:
+        """Meet a log under an id that was read from elsewhere: the same log, or a conflict.
 
-    async def _compare_entries(
-        self, log: RecordedLog, stored: StoredSession, entries: Iterator[RecordedEntry]
-    ) -> None:
-        difference: str | None
+        One that holds all that is stored and more in between takes its place: recorders write
+        some of their records late.
+        """
         if stored.header.source.kind is SourceKind.API:
-            difference = "it was made through the API"
-        elif conflicts := _known_conflicts(log.header, stored.header):
-            difference = f"{', '.join(conflicts)} differ"
-        else:
+            raise self._conflict(stored, "it was made through the API")
+        if conflicts := _known_conflicts(log.header, stored.header):
+            raise self._conflict(stored, f"{', '.join(conflicts)} differ")
+        async with _closed_after(log.entries()) as entries:
             async with self._store.observe() as view:
                 comparison = await compare(entries, view.entries(stored))
-            difference = comparison.difference
-            if difference is None and comparison.surplus:
+            if comparison.surplus:
                 await self._grow(stored, log, chain(comparison.surplus, entries))
-                return
-        if difference is not None:
-            place = stored.header.source.path or "elsewhere"
-            raise RecordingRefused(
-                self._path,
-                None,
-                f"another log with the id {stored.header.session_id!r} is stored already "
-                f"(from {place}): {difference}",
-            )
-        await self._remember(log)
+                return log
+        if comparison.difference is None:
+            await self._remember(log)
+            return log
+        if not await self._holds_all(await self._open(reader, None), stored):
+            raise self._conflict(stored, comparison.difference)
+        log = await self._open(reader, None)
+        await self._import(log)
+        return log
+
+    async def _holds_all(self, log: RecordedLog, stored: StoredSession) -> bool:
+        async with _closed_after(log.entries()) as entries, self._store.observe() as view:
+            return await holds_all(entries, view.entries(stored))
+
+    def _conflict(self, stored: StoredSession, difference: str) -> RecordingRefused:
+        place = stored.header.source.path or "elsewhere"
+        return RecordingRefused(
+            self._path,
+            None,
+            f"another log with the id {stored.header.session_id!r} is stored already "
+            f"(from {place}): {difference}",
+        )
 
     async def _grow(
         self, stored: StoredSession, log: RecordedLog, entries: Iterable[RecordedEntry]
@@ -259,7 +309,7 @@ class _FileImport:
                 await self._remember(log)
                 return
             if staged is not None:
-                await staged.publish(header, log.state)
+                await staged.publish(header, _reached(log))
         self._report.resumed += 1
 
     def _batches(
@@ -276,7 +326,13 @@ class _FileImport:
         elif stored is not None:
             payload_of = partial(self._stored_payload, stored)
         return RecordedBatches(
-            self._path, entries, nodes, next_seq, payload_of, keep_results=staged is None
+            self._path,
+            entries,
+            nodes,
+            next_seq,
+            payload_of,
+            keep_results=staged is None,
+            media=self._media,
         )
 
     async def _stored_payload(self, stored: StoredSession, seq: Seq) -> bytes:
@@ -306,7 +362,7 @@ class _FileImport:
 
     async def _remember(self, log: RecordedLog) -> None:
         if not self._options.dry_run:
-            await self._store.remember_recording(log.state)
+            await self._store.remember_recording(_reached(log))
         self._report.unchanged += 1
 
     def _is_source_of(self, stored: StoredSession) -> bool:
@@ -347,8 +403,9 @@ async def _closed_after(entries: Iterator[RecordedEntry]) -> AsyncIterator[Itera
         await asyncio.to_thread(_close, entries)
 
 
-async def _open(reader: RecordingReader, path: Path, resume: RecordingState | None) -> RecordedLog:
-    return await asyncio.to_thread(reader.open, path, resume)
+def _reached(log: RecordedLog) -> RecordingState:
+    """How far the file was read, as long as there are further sessions in it to be taken."""
+    return replace(log.state, size=NEVER_UNCHANGED) if log.parts else log.state
 
 
 def _is_unchanged(path: Path, state: RecordingState) -> bool:

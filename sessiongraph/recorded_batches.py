@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from sessiongraph import lossless
-from sessiongraph.event import DeltaRun, Entry, Seq, SessionEvent, events_of
+from sessiongraph.event import APPEND, DeltaRun, Entry, Seq, SessionEvent, events_of
 from sessiongraph.payloads import tool_result_without_content
-from sessiongraph.ports import PlacedEntry, RecordedEntry, RecordingRefused
+from sessiongraph.ports import MediaStore, PlacedEntry, RecordedEntry, RecordingRefused
 from sessiongraph.surface import Surface, SurfaceNode, SurfaceRuleBroken
 
 BATCH_ENTRIES: Final = 1000
@@ -32,6 +32,7 @@ class RecordedBatches:
 
     payload_of: asks the store for the payload of an event that is no longer at hand.
     keep_results: remember every tool result without its content instead, where nothing is stored.
+    media: keeps what the entries had in them, before they are handed out; None: nothing does.
     """
 
     def __init__(
@@ -43,12 +44,14 @@ class RecordedBatches:
         payload_of: Callable[[Seq], Awaitable[bytes]] | None,
         *,
         keep_results: bool,
+        media: MediaStore | None = None,
     ) -> None:
         self._path = path
         self._entries = iter(entries)
         self._surface = Surface(self._data_of, nodes, next_seq)
         self._payload_of = payload_of
         self._keep_results = keep_results
+        self._media = media
         self._kept: dict[Seq, Mapping[str, Any]] = {}
         self._at_hand: deque[dict[Seq, SessionEvent]] = deque(maxlen=_AT_HAND)
         self._loop = asyncio.get_running_loop()
@@ -77,6 +80,9 @@ class RecordedBatches:
                 transition = self._surface.advance(entry)
             except SurfaceRuleBroken as broken:
                 raise RecordingRefused(self._path, recorded.line, str(broken)) from broken
+            if self._media is not None:
+                for media in recorded.media:
+                    self._media.keep(media)
             batch.append(PlacedEntry(entry, transition))
             if isinstance(entry, DeltaRun):
                 size += 16 * len(entry.texts)
@@ -140,6 +146,47 @@ async def compare(
     if not surplus:
         surplus = await asyncio.to_thread(lambda: tuple(_take(entries)))
     return Comparison(None, surplus)
+
+
+async def holds_all(entries: Iterator[RecordedEntry], stored: AsyncIterator[list[Entry]]) -> bool:
+    """Whether a file tells everything that is stored, in the same order, with more in between.
+
+    Raises:
+        RecordingRefused: the file cannot be read faithfully.
+    """
+    told = (event for recorded in entries for event in events_of(recorded.entry))
+    missing = 0
+    async for page in stored:
+        events = [event for entry in page for event in events_of(entry)]
+        passed_over = await asyncio.to_thread(_pass_over, events, told)
+        if passed_over is None:
+            return False
+        missing += passed_over
+    return missing > 0
+
+
+def _pass_over(events: list[SessionEvent], told: Iterator[SessionEvent]) -> int | None:
+    """How many events had to be passed over to meet all of ``events``; None: some never came."""
+    passed_over = 0
+    for event in events:
+        for other in told:
+            if _say_the_same(event, other):
+                break
+            passed_over += 1
+        else:
+            return None
+    return passed_over
+
+
+def _say_the_same(event: SessionEvent, other: SessionEvent) -> bool:
+    """Whether two events differ at most in their numbers and those that they refer to."""
+    mine, theirs = event.source_event_seqs, other.source_event_seqs
+    return (
+        (event.type, event.time, event.ignorable, event.payload)
+        == (other.type, other.time, other.ignorable, other.payload)
+        and (event.surface_op == APPEND) is (other.surface_op == APPEND)
+        and (mine is None) is (theirs is None)
+    )
 
 
 def _compare_page(

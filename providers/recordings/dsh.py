@@ -16,13 +16,11 @@ front to back, a row at a time; what the rows say is not changed. These hold for
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from providers.recordings.dsh_files import generation_of, superseded
 from providers.recordings.dsh_header import NotAHeader, looks_like_header, read_header
@@ -30,6 +28,7 @@ from providers.recordings.dsh_notes import DshNotes
 from providers.recordings.dsh_rows import BrokenRow, DshRows, UnnumberedRow
 from providers.recordings.dsh_vocabulary import LAST_PACKED_VERSION
 from providers.recordings.fingerprint import fingerprint, mark_of
+from providers.recordings.growing_file import opened, require_grown
 from providers.recordings.lines import BEGINNING, MAX_LINE_BYTES, Lines
 from providers.recordings.zstd_frames import DamagedFrame
 from sessiongraph import lossless
@@ -40,6 +39,7 @@ from sessiongraph.ports import (
     UNFINISHED_LINE,
     RecordedEntry,
     RecordedLog,
+    RecordedPart,
     RecordingReader,
     RecordingRefused,
     RecordingRewritten,
@@ -72,7 +72,12 @@ class DshReader(RecordingReader):
     def superseded(self, paths: Sequence[Path]) -> Mapping[Path, Path]:
         return superseded(paths)
 
-    def open(self, path: Path, resume: RecordingState | None) -> DshLog:
+    def open(
+        self,
+        path: Path,
+        resume: RecordingState | None,
+        part: RecordedPart | None = None,  # noqa: ARG002
+    ) -> DshLog:
         """Read the header; the file is open only during this call.
 
         Raises:
@@ -81,9 +86,9 @@ class DshReader(RecordingReader):
         """
         if resume is not None and resume.line == 0:
             resume = None
-        with _opened(path) as (file, status):
+        with opened(path) as (file, status):
             if resume is not None:
-                _require_grown(path, file, status.st_size, resume)
+                require_grown(path, file, status.st_size, resume)
             line = _first_line(path, Lines(file, self._max_line_bytes))
             log = DshLog(path, status, line, resume, self._max_line_bytes)
         if resume is not None and log.header.session_id != resume.session_id:
@@ -156,6 +161,11 @@ class DshLog(RecordedLog):
     def bytes_read(self) -> int:
         return self._lines.bytes_read if self._lines is not None else 0
 
+    @property
+    def parts(self) -> Sequence[RecordedPart]:
+        """None: a file of dsh is one session."""
+        return ()
+
     def entries(self) -> Iterator[RecordedEntry]:
         """What the file holds, or gained; to be called once.
 
@@ -174,11 +184,11 @@ class DshLog(RecordedLog):
             self._reading.close()
 
     def _read(self) -> Generator[RecordedEntry, None, None]:
-        with _opened(self._path) as (file, status):
+        with opened(self._path) as (file, status):
             lines = self._lines = Lines(file, self._max_line_bytes)
             try:
                 if self._resume is not None:
-                    _require_grown(self._path, file, status.st_size, self._resume)
+                    require_grown(self._path, file, status.st_size, self._resume)
                     rows = lines.after(mark_of(self._resume))
                 else:
                     rows = lines.after(BEGINNING)
@@ -238,26 +248,6 @@ class DshLog(RecordedLog):
             reason = f"{broken}, and a turn ends after it"
             raise RecordingRefused(self._path, number, reason) from broken
         self._notes.say(f"Line {number} {BROKEN_TAIL}: {broken}.")
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[tuple[BinaryIO, os.stat_result]]:
-    """A regular file, open for reading; every failure of the system is a refusal."""
-    try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise RecordingRefused(path, None, "not a regular file")
-        with path.open("rb") as file:
-            yield file, os.fstat(file.fileno())
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise RecordingRefused(path, None, f"the file cannot be read: {reason}") from error
-
-
-def _require_grown(path: Path, file: BinaryIO, size: int, state: RecordingState) -> None:
-    if size < state.offset:
-        raise RecordingRewritten(f"{path}: shorter than when it was read")
-    if fingerprint(file, mark_of(state)) != state.fingerprint:
-        raise RecordingRewritten(f"{path}: the part that was read before has changed")
 
 
 def _first_line(path: Path, lines: Lines) -> bytes | None:

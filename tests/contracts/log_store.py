@@ -1340,12 +1340,19 @@ class LogStoreContract:
 
     # Recordings
 
-    @given(path=any_text, numbers=st.lists(st.integers(0, 2**62), min_size=5, max_size=5))
+    @given(
+        path=any_text,
+        numbers=st.lists(st.integers(0, 2**62), min_size=5, max_size=5),
+        memory=st.binary(max_size=9),
+    )
     def test_how_far_a_recording_was_read_comes_back_as_it_was_left(
-        self, stores: Stores, path: str, numbers: list[int]
+        self, stores: Stores, path: str, numbers: list[int], memory: bytes
     ) -> None:
         size, modified, offset, line, seq = numbers
-        state = RecordingState(path, "a\x00\ud800", size, modified, offset, line, seq, "f" * 32)
+        session_id = "a\x00\ud800"
+        state = RecordingState(
+            path, session_id, size, modified, offset, line, seq, "f" * 32, memory
+        )
 
         async def scenario() -> None:
             async with stores.new() as store:
