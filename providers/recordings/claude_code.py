@@ -9,9 +9,10 @@ parent's records (side chains).
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
@@ -91,22 +92,27 @@ class ClaudeCodeReader(RecordingReader):
         if resume is not None and header.session_id != resume.session_id:
             raise RecordingRewritten(f"{path}: it is another session now")
         memory, sorting = remembered(resume)
-        titles: Mapping[str, str] = {}
+        title_of: Callable[[str], str | None] = _untitled
         inherited_through: str | None = None
         sorter: Sidechains | None = None
         if header.origin is None:
             folder = self._folders.setdefault(path.parent, ClaudeFolder(path.parent))
             folder.look()
-            titles = folder.titles()
+            title_of = partial(folder.title_of, asking=path)
             sorter = Sidechains(sorting)
             resumed = folder.resumed_from(path) if resume is None else None
             if resumed is not None:
                 parent, inherited_through = resumed
                 header = replace(header, parent_session=parent)
-        teller = ClaudeSession(header, titles, inherited_through, memory)
+        teller = ClaudeSession(header, title_of, inherited_through, memory)
         return TranscriptLog(
             path, status, self.kind, teller, resume, part, sorter, self._max_line_bytes
         )
+
+
+def _untitled(uuid: str) -> str | None:  # noqa: ARG001
+    """Subagents have no titles."""
+    return None
 
 
 def _is_record(value: Mapping[str, Any] | None) -> bool:

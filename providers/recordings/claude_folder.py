@@ -45,7 +45,7 @@ class ClaudeFolder:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._known: dict[Path, Beginning] = {}
-        self._titles: dict[str, str] = {}
+        self._titles: dict[str, tuple[Path, str]] = {}
         self._looked_at: int | None = None
 
     def look(self) -> None:
@@ -66,14 +66,15 @@ class ClaudeFolder:
                     known[path] = seen
         self._known = known
         self._titles = {
-            leaf: summary
-            for beginning in known.values()
+            leaf: (path, summary)
+            for path, beginning in known.items()
             for leaf, summary in beginning.summaries.items()
         }
 
-    def titles(self) -> dict[str, str]:
-        """Every summary of the folder."""
-        return self._titles
+    def title_of(self, uuid: str, asking: Path) -> str | None:
+        """The summary that another file than ``asking`` gives to the session of a record."""
+        path, summary = self._titles.get(uuid, (asking, None))
+        return None if path == asking else summary
 
     def resumed_from(self, path: Path) -> tuple[str, str] | None:
         """The session that a file's first records were copied from, and the last such record.

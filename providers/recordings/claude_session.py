@@ -77,19 +77,19 @@ class _Memory(msgspec.Struct, omit_defaults=True):
 class ClaudeSession:
     """The teller of one session.
 
-    titles: summaries that other files give to sessions, by the uuid of their last record.
+    title_of: the summary that another file gives to the session of a record, by its uuid.
     inherited_through: uuid of the last record that was copied from the parent; None: none was.
     """
 
     def __init__(
         self,
         header: SessionHeader,
-        titles: Mapping[str, str],
+        title_of: Callable[[str], str | None],
         inherited_through: str | None,
         memory: bytes | None,
     ) -> None:
         self._header = header
-        self._titles = titles
+        self._title_of = title_of
         self._conversation = Conversation(header.created_at)
         self._images = Images()
         self._reply: _Reply | None = None
@@ -183,7 +183,7 @@ class ClaudeSession:
             self._seed_is_told, self._seed = True, None
         if uuid not in self._nodes:
             self._note_node(uuid, -1)
-        summary = self._summaries.pop(uuid, None) or self._titles.get(uuid)
+        summary = self._summaries.pop(uuid, None) or self._title_of(uuid)
         if summary is not None and self._title <= _SUMMARY:
             self._entitle(summary, _SUMMARY, {"kind": "summary"})
 
