@@ -31,6 +31,8 @@ _INTERRUPTED: Final = "[Request interrupted by user"
 _INJECTED_ORIGINS: Final = frozenset({"task-notification"})
 _SYNTHETIC_MODEL: Final = "<synthetic>"
 
+_PASSED_ON: Final = "toolUseResult"
+
 _ENVELOPE_LEFT_OUT: Final = frozenset(
     {"type", "message", "timestamp", "toolUseResult", "cwd", "userType", "isSidechain", "uuid"}
 )
@@ -52,6 +54,8 @@ class Envelope(msgspec.Struct, rename="camel"):
 
 
 _decode: Final = msgspec.json.Decoder(Envelope).decode
+_decode_members: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_decode_value: Final = msgspec.json.Decoder().decode
 
 
 def envelope(line: bytes) -> Envelope | None:
@@ -63,6 +67,21 @@ def envelope(line: bytes) -> Envelope | None:
     except (msgspec.DecodeError, RecursionError):
         value = parsed(line)
         return None if value is None else msgspec.convert(value, Envelope)
+
+
+def members_of(line: bytes) -> dict[str, Any] | None:
+    """A record with all that it says, None where the line holds none.
+
+    What a tool did besides answering is often the larger half of a record, and only passed on: it
+    stays the text that it is.
+    """
+    try:
+        return {
+            key: value if key == _PASSED_ON else _decode_value(value)
+            for key, value in _decode_members(line).items()
+        }
+    except (msgspec.DecodeError, RecursionError):
+        return parsed(line)
 
 
 def text_in(value: Any) -> str | None:

@@ -27,6 +27,7 @@ from providers.recordings.claude_records import (
     is_from_person,
     is_interruption,
     is_tool_result,
+    members_of,
     text_in,
     usage_of,
 )
@@ -208,7 +209,7 @@ class ClaudeSession:
     # What people and Claude Code say
 
     def _user(self, envelope: Envelope, line: bytes) -> None:
-        record = parsed(line)
+        record = members_of(line)
         content = content_of(record) if record is not None else None
         if record is None or not content:
             self._opaque(envelope, line)
@@ -278,7 +279,7 @@ class ClaudeSession:
     # What the model says
 
     def _assistant(self, envelope: Envelope, line: bytes) -> None:
-        record = parsed(line)
+        record = members_of(line)
         content = content_of(record) if record is not None else None
         if record is None or content is None:
             self._opaque(envelope, line)

@@ -14,7 +14,7 @@ import msgspec
 from providers.recordings.claude_records import envelope, text_in
 
 _RECORDS_REMEMBERED: Final = 512
-_MARK: Final = b'"isSidechain"'
+_MARKS: Final = (b'"isSidechain":true', b'"isSidechain": true')
 
 
 class Sidechains:
@@ -30,7 +30,7 @@ class Sidechains:
 
     def part_of(self, line: bytes) -> str | None:
         """The chain that a line belongs to, None for the first session of the file."""
-        if _MARK not in line:
+        if _MARKS[0] not in line and _MARKS[1] not in line:
             return None
         record = envelope(line)
         if record is None or record.is_sidechain is not True:
