@@ -31,7 +31,7 @@ from itertools import chain
 from pathlib import Path
 
 from sessiongraph.errors import SessionGraphError
-from sessiongraph.event import Seq
+from sessiongraph.event import Entry, Seq
 from sessiongraph.header import EpochMillis, SessionHeader, SourceKind
 from sessiongraph.ports import (
     NEVER_UNCHANGED,
@@ -48,7 +48,7 @@ from sessiongraph.ports import (
     StoredSession,
     is_about_the_tail,
 )
-from sessiongraph.recorded_batches import RecordedBatches, compare, holds_all
+from sessiongraph.recorded_batches import RecordedBatches, compare, holds_all, is_held
 from sessiongraph.surface import SurfaceNode
 
 
@@ -79,6 +79,12 @@ class ImportReport:
 
 
 Progress = Callable[[ImportReport], None]
+OnSession = Callable[[Path, str], None]
+"""Told of each session that was imported or has grown, and from which file."""
+
+
+_Rule = Callable[[Iterator[RecordedEntry], AsyncIterator[list[Entry]]], Awaitable[bool]]
+"""How a file relates to a stored log that it differs from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +92,15 @@ class _Options:
     dry_run: bool
     restore_deleted: bool
     on_progress: Progress | None
+    on_session: OnSession | None
+
+
+@dataclass(slots=True)
+class _Turn:
+    """Whoever works on a file or waits for it."""
+
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    users: int = 0
 
 
 class Importer:
@@ -97,6 +112,7 @@ class Importer:
         self._store = store
         self._now = now
         self._media = media
+        self._turns: dict[Path, _Turn] = {}
 
     async def run(
         self,
@@ -105,6 +121,7 @@ class Importer:
         dry_run: bool = False,
         restore_deleted: bool = False,
         on_progress: Progress | None = None,
+        on_session: OnSession | None = None,
     ) -> ImportReport:
         """Import every recording in order; a reader of None means nobody knows the format.
 
@@ -113,7 +130,7 @@ class Importer:
         """
         found = list(recordings)
         report = ImportReport()
-        options = _Options(dry_run, restore_deleted, on_progress)
+        options = _Options(dry_run, restore_deleted, on_progress, on_session)
         superseded = _superseded(found)
         for path, reader in found:
             report.files += 1
@@ -124,7 +141,9 @@ class Importer:
                 if path in superseded:
                     report.unchanged += 1
                 else:
-                    await self._take(path.resolve(), reader, report, options)
+                    real = await asyncio.to_thread(path.resolve)
+                    async with self._alone(real):
+                        await self._take(real, reader, report, options)
             except RecordingRefused as refusal:
                 report.refused.append(
                     ImportRefusal(str(refusal.path), refusal.line, refusal.reason)
@@ -137,6 +156,19 @@ class Importer:
         if on_progress is not None:
             on_progress(report)
         return report
+
+    @asynccontextmanager
+    async def _alone(self, path: Path) -> AsyncIterator[None]:
+        """One import of a file at a time: a watched file may be imported by hand as well."""
+        turn = self._turns.setdefault(path, _Turn())
+        turn.users += 1
+        try:
+            async with turn.lock:
+                yield
+        finally:
+            turn.users -= 1
+            if not turn.users:
+                del self._turns[path]
 
     async def _take(
         self, path: Path, reader: RecordingReader, report: ImportReport, options: _Options
@@ -200,9 +232,8 @@ class _FileImport:
             if _is_unchanged(self._path, state):
                 self._report.unchanged += 1
                 return None
-            if self._is_source_of(known) and state.size == NEVER_UNCHANGED:
-                rewritten = False
-            elif self._is_source_of(known):
+            rewritten = state.size != NEVER_UNCHANGED
+            if rewritten and not _is_detached(known.header):
                 try:
                     log = await self._open(reader, state)
                     if state.next_seq == known.last_seq + 1:
@@ -247,6 +278,7 @@ class _FileImport:
                 source = replace(log.header.source, imported_at=self._now())
                 await staged.publish(replace(log.header, source=source), _reached(log))
         self._report.imported += 1
+        self._tell(log.header.session_id)
 
     async def _resume(self, stored: StoredSession, log: RecordedLog) -> None:
         async with _closed_after(log.entries()) as entries:
@@ -257,8 +289,8 @@ class _FileImport:
     ) -> RecordedLog:
         """Meet a log under an id that was read from elsewhere: the same log, or a conflict.
 
-        One that holds all that is stored and more in between takes its place: recorders write
-        some of their records late.
+        One that holds all that is stored and more in between takes its place, and one of which all
+        is stored is an older copy: recorders write some of their records late.
         """
         if stored.header.source.kind is SourceKind.API:
             raise self._conflict(stored, "it was made through the API")
@@ -273,15 +305,18 @@ class _FileImport:
         if comparison.difference is None:
             await self._remember(log)
             return log
-        if not await self._holds_all(await self._open(reader, None), stored):
+        if await self._stands(holds_all, await self._open(reader, None), stored):
+            log = await self._open(reader, None)
+            await self._import(log)
+        elif await self._stands(is_held, log := await self._open(reader, None), stored):
+            await self._remember(log)
+        else:
             raise self._conflict(stored, comparison.difference)
-        log = await self._open(reader, None)
-        await self._import(log)
         return log
 
-    async def _holds_all(self, log: RecordedLog, stored: StoredSession) -> bool:
+    async def _stands(self, rule: _Rule, log: RecordedLog, stored: StoredSession) -> bool:
         async with _closed_after(log.entries()) as entries, self._store.observe() as view:
-            return await holds_all(entries, view.entries(stored))
+            return await rule(entries, view.entries(stored))
 
     def _conflict(self, stored: StoredSession, difference: str) -> RecordingRefused:
         place = stored.header.source.path or "elsewhere"
@@ -311,6 +346,11 @@ class _FileImport:
             if staged is not None:
                 await staged.publish(header, _reached(log))
         self._report.resumed += 1
+        self._tell(stored.header.session_id)
+
+    def _tell(self, session_id: str) -> None:
+        if self._options.on_session is not None:
+            self._options.on_session(self._path, session_id)
 
     def _batches(
         self,
@@ -439,4 +479,5 @@ def _is_detached(header: SessionHeader) -> bool:
 def _grown_header(header: SessionHeader, log: RecordedLog) -> SessionHeader:
     earlier = (note for note in header.source.notes if not is_about_the_tail(note))
     notes = dict.fromkeys((*earlier, *log.header.source.notes))
-    return replace(header, source=replace(header.source, notes=tuple(notes)))
+    path = log.header.source.path
+    return replace(header, source=replace(header.source, path=path, notes=tuple(notes)))

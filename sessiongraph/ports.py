@@ -384,7 +384,10 @@ class LogStore(Protocol):
         ...
 
     async def stage(self, header: SessionHeader) -> StagedLog:
-        """A log that, when published, takes the place of a stored one with its id, if any."""
+        """A log that, when published, takes the place of a stored one with its id, if any.
+
+        What was remembered of the files that the stored one was read from is forgotten then.
+        """
         ...
 
     async def stage_growth(self, session: StoredSession) -> StagedLog:

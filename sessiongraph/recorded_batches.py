@@ -165,6 +165,32 @@ async def holds_all(entries: Iterator[RecordedEntry], stored: AsyncIterator[list
     return missing > 0
 
 
+async def is_held(entries: Iterator[RecordedEntry], stored: AsyncIterator[list[Entry]]) -> bool:
+    """Whether everything that a file tells is stored, in the same order, with more in between.
+
+    Raises:
+        RecordingRefused: the file cannot be read faithfully.
+    """
+    told = (event for recorded in entries for event in events_of(recorded.entry))
+    wanted = await asyncio.to_thread(next, told, None)
+    async for page in stored:
+        events = [event for entry in page for event in events_of(entry)]
+        wanted = await asyncio.to_thread(_met_in, events, wanted, told)
+    return wanted is None
+
+
+def _met_in(
+    events: list[SessionEvent], wanted: SessionEvent | None, told: Iterator[SessionEvent]
+) -> SessionEvent | None:
+    """The first of what is told, from ``wanted`` on, that ``events`` do not hold in order."""
+    for event in events:
+        if wanted is None:
+            break
+        if _say_the_same(event, wanted):
+            wanted = next(told, None)
+    return wanted
+
+
 def _pass_over(events: list[SessionEvent], told: Iterator[SessionEvent]) -> int | None:
     """How many events had to be passed over to meet all of ``events``; None: some never came."""
     passed_over = 0
