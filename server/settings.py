@@ -85,6 +85,24 @@ class Settings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="The least severe message that is logged, to stderr."
     )
+    watch: tuple[Annotated[Path, BeforeValidator(_directory)], ...] = Field(
+        default=(),
+        description="Folders and files of recorders that are followed while the server runs.",
+    )
+    idle_close_s: float = Field(
+        default=300,
+        ge=0.1,
+        le=86_400,
+        description="Time after which a session whose watched file does not grow is no longer live "
+        "(seconds).",
+    )
+    rescan_s: float = Field(
+        default=30,
+        ge=1,
+        le=86_400,
+        description="Time between two looks at all watched files, for what the system did not tell "
+        "of (seconds).",
+    )
     page_max: int = Field(
         default=200, ge=1, le=10_000, description="Most items in one page of a list (items)."
     )

@@ -7,8 +7,8 @@ import secrets
 import sys
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
 from typing import Final
 
 from providers.media.folder import MediaFolder
@@ -23,6 +23,7 @@ from server.live_services import LiveServices
 from server.search_services import searching
 from server.settings import Settings
 from server.version import program_version
+from server.watching import Watching
 from sessiongraph.corpus import Corpus
 from sessiongraph.cursor import KEY_BYTES, CursorCodec
 from sessiongraph.header import EpochMillis
@@ -55,6 +56,7 @@ class Services:
     """Everything that a server or a command works with, over one open store.
 
     live: None in a command, which opens no sessions. search: None where it is turned off.
+    watching: None where no folder is watched.
     """
 
     settings: Settings
@@ -63,6 +65,7 @@ class Services:
     importer: Importer
     live: LiveServices | None = None
     search: Search | None = None
+    watching: Watching | None = None
 
     def of_operations(self) -> OperationServices:
         """What is offered to every GraphQL operation."""
@@ -104,11 +107,17 @@ async def open_for_serving(settings: Settings, directory: DataDirectory) -> Asyn
         checkpoints = SqliteCheckpointStore(store)
         registry = all_projections()
         live = LiveServices(settings, store, store, checkpoints, registry, cursors, now_ms)
-        async with (
-            searching(settings, store, store, directory.index_path, cursors, live.settle) as search,
-            live.running(),
-        ):
-            yield _services(settings, store, cursors, live, search)
+        async with AsyncExitStack() as running:
+            search = await running.enter_async_context(
+                searching(settings, store, store, directory.index_path, cursors, live.settle)
+            )
+            services = _services(settings, store, cursors, live, search)
+            await running.enter_async_context(live.running())
+            if settings.watch:
+                watching = Watching(settings, services.importer, live.files, READERS)
+                await running.enter_async_context(watching.running())
+                services = replace(services, watching=watching)
+            yield services
 
 
 @asynccontextmanager

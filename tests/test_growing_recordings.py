@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.plain_store import PlainLogStore
@@ -124,7 +124,6 @@ async def grown(store: Any, path: Path, content: bytes, cuts: Sequence[int]) -> 
 
 @pytest.mark.parametrize("recorder", RECORDERS)
 @given(seed=st.integers(0, 2**32), data=st.data())
-@settings(max_examples=60)
 def test_a_file_cut_anywhere_and_grown_is_the_session_of_the_whole_file(
     tmp_path_factory: pytest.TempPathFactory, recorder: str, seed: int, data: st.DataObject
 ) -> None:
