@@ -78,6 +78,7 @@ class LiveServices:
         self.writing = SessionWriting(store, self.corpus, self._sessions, now, told)
         self.following = Following(store, feed, self.changes.commit, settings.follow_ring_events)
         self.writes = Unbroken()
+        self.stopping: list[Callable[[], None]] = []
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -122,6 +123,8 @@ class LiveServices:
             self.following.stop()
             self.changes.stop()
             self.projections.stop()
+            for stop in self.stopping:
+                stop()
 
     async def _close_idle(self) -> None:
         pause = min(_LONGEST_PAUSE_S, self._idle_close_s / 4)

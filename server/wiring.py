@@ -14,6 +14,7 @@ from typing import Final
 from providers.media.folder import MediaFolder
 from providers.recordings.claude_code import ClaudeCodeReader
 from providers.recordings.codex import CodexReader
+from providers.recordings.discovery import find_recordings
 from providers.recordings.dsh import DshReader
 from providers.sqlite.checkpoints import SqliteCheckpointStore
 from providers.sqlite.log_store import SqliteLogStore
@@ -27,6 +28,7 @@ from server.watching import Watching
 from sessiongraph.corpus import Corpus
 from sessiongraph.cursor import KEY_BYTES, CursorCodec
 from sessiongraph.header import EpochMillis
+from sessiongraph.import_jobs import ImportJobs
 from sessiongraph.importing import Importer
 from sessiongraph.ports import RecordingReader
 from sessiongraph.projections.registry import Registry, register_installed
@@ -55,7 +57,7 @@ READERS: Final[tuple[RecordingReader, ...]] = (
 class Services:
     """Everything that a server or a command works with, over one open store.
 
-    live: None in a command, which opens no sessions. search: None where it is turned off.
+    live, imports: None in a command, which opens no sessions. search: None where it is turned off.
     watching: None where no folder is watched.
     """
 
@@ -66,6 +68,7 @@ class Services:
     live: LiveServices | None = None
     search: Search | None = None
     watching: Watching | None = None
+    imports: ImportJobs | None = None
 
     def of_operations(self) -> OperationServices:
         """What is offered to every GraphQL operation."""
@@ -89,6 +92,7 @@ class Services:
             self.live.projections,
             references,
             self.search,
+            imports=self.imports,
         )
 
 
@@ -112,7 +116,13 @@ async def open_for_serving(settings: Settings, directory: DataDirectory) -> Asyn
                 searching(settings, store, store, directory.index_path, cursors, live.settle)
             )
             services = _services(settings, store, cursors, live, search)
+            imports = ImportJobs(
+                services.importer, lambda paths: list(find_recordings(paths, READERS))
+            )
+            live.stopping.append(imports.stop)
+            services = replace(services, imports=imports)
             await running.enter_async_context(live.running())
+            await running.enter_async_context(imports.running())
             if settings.watch:
                 watching = Watching(settings, services.importer, live.files, READERS)
                 await running.enter_async_context(watching.running())

@@ -28,6 +28,7 @@ from sessiongraph.corpus_changes import BACKLOG, CorpusChanges
 from sessiongraph.cursor import CursorCodec
 from sessiongraph.errors import PersistenceFailed
 from sessiongraph.following import RING_EVENTS, Following
+from sessiongraph.import_jobs import ImportJobs
 from sessiongraph.importing import Importer, ImportReport
 from sessiongraph.live_sessions import LiveLimits, LiveSessions
 from sessiongraph.ports import PlacedEntry, Position
@@ -139,6 +140,10 @@ class Server:
             self.changes,
             projections=self.projections,
             search=self.search,
+            imports=ImportJobs(
+                Importer(self.store, lambda: BEGINNING),
+                lambda paths: list(find_recordings(paths, [DshReader()])),
+            ),
         )
         self._streams: list[Stream] = []
 
@@ -191,6 +196,9 @@ class Server:
         self.following.stop()
         self.changes.stop()
         self.projections.stop()
+        assert self.services.imports is not None
+        async with self.services.imports.running():
+            self.services.imports.stop()
         await self.services.writes.finished()
         await self.writing.close_all()
 

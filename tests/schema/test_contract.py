@@ -17,8 +17,6 @@ _SPEC = Path(
 )
 
 STILL_TO_COME = {
-    "Mutation.importRecordings",
-    "Subscription.importProgress",
 }
 """What is built later. Types that are missing as a whole are not named."""
 
