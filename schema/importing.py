@@ -10,6 +10,7 @@ from schema.declaration import input_type, object_type, resolved
 from schema.scalars import SafeInt
 from sessiongraph.import_jobs import ImportStatus
 from sessiongraph.importing import ImportRefusal as Refusal
+from sessiongraph.redaction import Replaced
 
 
 @input_type
@@ -32,6 +33,14 @@ class ImportRefusal:
     path: str
     line: int | None = strawberry.field(description="Counted from 1; null for the whole file.")
     reason: str
+
+
+@object_type
+class RedactionCount:
+    """How many secrets of one kind were replaced."""
+
+    kind: str
+    count: int
 
 
 def _files(status: strawberry.Parent[ImportStatus]) -> int:
@@ -63,6 +72,11 @@ def _bytes(status: strawberry.Parent[ImportStatus]) -> SafeInt:
     return SafeInt(status.report.bytes)
 
 
+def _redacted(status: strawberry.Parent[ImportStatus]) -> list[RedactionCount]:
+    counts = [Replaced(kind, count) for kind, count in sorted(status.report.redacted.items())]
+    return cast("list[RedactionCount]", counts)
+
+
 def _done(status: strawberry.Parent[ImportStatus]) -> bool:
     return status.report.done
 
@@ -79,4 +93,5 @@ class ImportReport:
     refused: list[ImportRefusal] = resolved(_refused)
     events: SafeInt = resolved(_events)
     bytes: SafeInt = resolved(_bytes, "Of JSON, decompressed.")
+    redacted: list[RedactionCount] = resolved(_redacted, "Empty unless `redact` is on.")
     done: bool = resolved(_done)

@@ -21,7 +21,13 @@ from server.settings import (
     default_data_directory,
 )
 
-_KINDS: Final[dict[Any, str]] = {int: "integer", float: "number", str: "text", Path: "path"}
+_KINDS: Final[dict[Any, str]] = {
+    bool: "on or off",
+    int: "integer",
+    float: "number",
+    str: "text",
+    Path: "path",
+}
 
 _INTRODUCTION: Final = f"""\
 # Configuration

@@ -182,7 +182,8 @@ def _services(
     corpus = Corpus(store) if live is None else live.corpus
     query = SessionQuery(corpus, cursors, limits)
     media = MediaFolder(DataDirectory(settings.data_dir).media_path)
-    return Services(settings, store, query, Importer(store, now_ms, media), live, search)
+    importer = Importer(store, now_ms, media, redact=settings.redact)
+    return Services(settings, store, query, importer, live, search)
 
 
 def all_projections() -> Registry:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -49,7 +50,11 @@ class ImportJob:
 
     def shown(self) -> ImportStatus:
         """The report as it is now."""
-        report = replace(self.report, refused=list(self.report.refused))
+        report = replace(
+            self.report,
+            refused=list(self.report.refused),
+            redacted=Counter(self.report.redacted),
+        )
         return ImportStatus(self.id, report)
 
 

@@ -23,12 +23,14 @@ a crash in between loses none of them.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from typing import Final
 
 from sessiongraph.errors import SessionGraphError
 from sessiongraph.event import Entry, Seq
@@ -49,6 +51,7 @@ from sessiongraph.ports import (
     is_about_the_tail,
 )
 from sessiongraph.recorded_batches import RecordedBatches, compare, holds_all, is_held
+from sessiongraph.redaction import Redaction
 from sessiongraph.surface import SurfaceNode
 
 
@@ -66,6 +69,7 @@ class ImportReport:
     """What an import did so far.
 
     files: looked at. imported, resumed, unchanged: sessions. bytes: of JSON, decompressed.
+    redacted: secrets that were replaced, by their kinds.
     """
 
     files: int = 0
@@ -75,8 +79,11 @@ class ImportReport:
     refused: list[ImportRefusal] = field(default_factory=list)
     events: int = 0
     bytes: int = 0
+    redacted: Counter[str] = field(default_factory=Counter)
     done: bool = False
 
+
+SECRETS_REPLACED: Final = "Secrets were replaced when the file was read."
 
 Progress = Callable[[ImportReport], None]
 OnSession = Callable[[Path, str], None]
@@ -93,6 +100,7 @@ class _Options:
     restore_deleted: bool
     on_progress: Progress | None
     on_session: OnSession | None
+    redact: bool
 
 
 @dataclass(slots=True)
@@ -104,14 +112,23 @@ class _Turn:
 
 
 class Importer:
-    """Brings recorders' files into a store; media: None where what they hold is not kept."""
+    """Brings recorders' files into a store.
+
+    media: keeps the images in them; None where nothing does. redact: replace secrets in them.
+    """
 
     def __init__(
-        self, store: LogStore, now: Callable[[], EpochMillis], media: MediaStore | None = None
+        self,
+        store: LogStore,
+        now: Callable[[], EpochMillis],
+        media: MediaStore | None = None,
+        *,
+        redact: bool = False,
     ) -> None:
         self._store = store
         self._now = now
         self._media = media
+        self._redact = redact
         self._turns: dict[Path, _Turn] = {}
 
     async def run(
@@ -130,7 +147,7 @@ class Importer:
         """
         found = list(recordings)
         report = ImportReport()
-        options = _Options(dry_run, restore_deleted, on_progress, on_session)
+        options = _Options(dry_run, restore_deleted, on_progress, on_session, self._redact)
         superseded = _superseded(found)
         for path, reader in found:
             report.files += 1
@@ -215,6 +232,7 @@ class _FileImport:
         self._path = path
         self._options = options
         self._part = part
+        self._redaction = Redaction() if options.redact else None
 
     async def take(self, reader: RecordingReader) -> RecordedLog | None:
         """Import the session; answers what was read, None where nothing had to be.
@@ -245,7 +263,7 @@ class _FileImport:
         return await self._take_whole(reader, rewritten=rewritten)
 
     async def _open(self, reader: RecordingReader, resume: RecordingState | None) -> RecordedLog:
-        return await asyncio.to_thread(reader.open, self._path, resume, self._part)
+        return await asyncio.to_thread(reader.open, self._path, resume, self._part, self._redaction)
 
     async def _take_whole(self, reader: RecordingReader, *, rewritten: bool) -> RecordedLog:
         log = await self._open(reader, None)
@@ -273,9 +291,10 @@ class _FileImport:
         staged = None if self._options.dry_run else await self._store.stage(log.header)
         async with _abandoned_on_failure(staged), _closed_after(log.entries()) as entries:
             batches = self._batches(entries, (), 0, staged, None)
-            await self._write(staged, batches, log)
+            notes = await self._write(staged, batches, log)
             if staged is not None:
-                source = replace(log.header.source, imported_at=self._now())
+                notes = (*log.header.source.notes, *notes)
+                source = replace(log.header.source, imported_at=self._now(), notes=notes)
                 await staged.publish(replace(log.header, source=source), _reached(log))
         self._report.imported += 1
         self._tell(log.header.session_id)
@@ -335,8 +354,8 @@ class _FileImport:
         staged = None if self._options.dry_run else await self._store.stage_growth(stored)
         async with _abandoned_on_failure(staged):
             batches = self._batches(entries, nodes, stored.last_seq + 1, staged, stored)
-            await self._write(staged, batches, log)
-            header = _grown_header(stored.header, log)
+            notes = await self._write(staged, batches, log)
+            header = _grown_header(stored.header, log, notes)
             told_anew = set(header.source.notes) != set(stored.header.source.notes)
             if batches.next_seq == stored.last_seq + 1 and not told_anew:
                 if staged is not None:
@@ -381,8 +400,13 @@ class _FileImport:
 
     async def _write(
         self, staged: StagedLog | None, batches: RecordedBatches, log: RecordedLog
-    ) -> None:
-        """Read batch after batch and stage each while the next is being read."""
+    ) -> tuple[str, ...]:
+        """Read batch after batch and stage each while the next is being read.
+
+        Answers what is worth saying of what was replaced meanwhile.
+        """
+        replaced = Counter() if self._redaction is None else self._redaction.counts
+        before = Counter(replaced)
         events, octets, begun = self._report.events, self._report.bytes, batches.next_seq
         reading = asyncio.ensure_future(batches.read())
         try:
@@ -399,6 +423,8 @@ class _FileImport:
             await asyncio.gather(reading, return_exceptions=True)
             raise
         self._report.bytes = octets + log.bytes_read
+        self._report.redacted += replaced - before
+        return (SECRETS_REPLACED,) if replaced != before else ()
 
     async def _remember(self, log: RecordedLog) -> None:
         if not self._options.dry_run:
@@ -476,8 +502,10 @@ def _is_detached(header: SessionHeader) -> bool:
     return header.source.kind is not SourceKind.API and header.source.path is None
 
 
-def _grown_header(header: SessionHeader, log: RecordedLog) -> SessionHeader:
+def _grown_header(
+    header: SessionHeader, log: RecordedLog, further: tuple[str, ...]
+) -> SessionHeader:
     earlier = (note for note in header.source.notes if not is_about_the_tail(note))
-    notes = dict.fromkeys((*earlier, *log.header.source.notes))
+    notes = dict.fromkeys((*earlier, *log.header.source.notes, *further))
     path = log.header.source.path
     return replace(header, source=replace(header.source, path=path, notes=tuple(notes)))

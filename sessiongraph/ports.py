@@ -22,6 +22,7 @@ from sessiongraph.citations import CitedKey, CitingKey, SessionCitation
 from sessiongraph.event import Entry, PlacedEvent, Seq
 from sessiongraph.filters import EventSelection, SessionSelection
 from sessiongraph.header import EpochMillis, SessionHeader, SourceKind
+from sessiongraph.redaction import Redaction
 from sessiongraph.surface import SurfaceNode, Transition
 
 Position = int
@@ -537,11 +538,16 @@ class RecordingReader(Protocol):
         ...
 
     def open(
-        self, path: Path, resume: RecordingState | None, part: RecordedPart | None = None
+        self,
+        path: Path,
+        resume: RecordingState | None,
+        part: RecordedPart | None = None,
+        redaction: Redaction | None = None,
     ) -> RecordedLog:
         """Begin to read; with ``resume`` from where an earlier import stopped.
 
         part: read this further session of the file instead of the first one.
+        redaction: what replaces the secrets in every line; None leaves them.
 
         Raises:
             RecordingRefused: the file cannot be read faithfully. Iterating raises it too.

@@ -45,6 +45,7 @@ from sessiongraph.ports import (
     RecordingRewritten,
     RecordingState,
 )
+from sessiongraph.redaction import Redaction
 
 SUBAGENT: Final = "subagent"
 
@@ -72,7 +73,11 @@ class ClaudeCodeReader(RecordingReader):
         return {}
 
     def open(
-        self, path: Path, resume: RecordingState | None, part: RecordedPart | None = None
+        self,
+        path: Path,
+        resume: RecordingState | None,
+        part: RecordedPart | None = None,
+        redaction: Redaction | None = None,
     ) -> TranscriptLog:
         """Find out which session the file is; it is open only during this call.
 
@@ -98,7 +103,7 @@ class ClaudeCodeReader(RecordingReader):
         if header.origin is None:
             folder = self._folders.setdefault(path.parent, ClaudeFolder(path.parent))
             folder.look()
-            title_of = partial(folder.title_of, asking=path)
+            title_of = partial(_title_of, folder, path, redaction)
             sorter = Sidechains(sorting)
             resumed = folder.resumed_from(path) if resume is None else None
             if resumed is not None:
@@ -106,8 +111,19 @@ class ClaudeCodeReader(RecordingReader):
                 header = replace(header, parent_session=parent)
         teller = ClaudeSession(header, title_of, inherited_through, memory)
         return TranscriptLog(
-            path, status, self.kind, teller, resume, part, sorter, self._max_line_bytes
+            path, status, self.kind, teller, resume, part, sorter, self._max_line_bytes, redaction
         )
+
+
+def _title_of(
+    folder: ClaudeFolder, path: Path, redaction: Redaction | None, uuid: str
+) -> str | None:
+    title = folder.title_of(uuid, asking=path)
+    if title is None or redaction is None:
+        return title
+    return redaction.replace(title.encode("utf-8", "surrogatepass")).decode(
+        "utf-8", "surrogatepass"
+    )
 
 
 def _untitled(uuid: str) -> str | None:  # noqa: ARG001

@@ -24,6 +24,7 @@ from sessiongraph.ports import (
     RecordingRewritten,
     RecordingState,
 )
+from sessiongraph.redaction import Redaction
 
 SESSION_META: Final = "session_meta"
 
@@ -46,7 +47,11 @@ class CodexReader(RecordingReader):
         return {}
 
     def open(
-        self, path: Path, resume: RecordingState | None, part: RecordedPart | None = None
+        self,
+        path: Path,
+        resume: RecordingState | None,
+        part: RecordedPart | None = None,
+        redaction: Redaction | None = None,
     ) -> TranscriptLog:
         """Read the first line; the file is open only during this call.
 
@@ -76,7 +81,7 @@ class CodexReader(RecordingReader):
         provider = payload.get("model_provider")
         teller.begin(provider if isinstance(provider, str) else None)
         return TranscriptLog(
-            path, status, self.kind, teller, resume, part, None, self._max_line_bytes
+            path, status, self.kind, teller, resume, part, None, self._max_line_bytes, redaction
         )
 
 

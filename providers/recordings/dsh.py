@@ -45,6 +45,7 @@ from sessiongraph.ports import (
     RecordingRewritten,
     RecordingState,
 )
+from sessiongraph.redaction import Redaction
 
 
 class DshReader(RecordingReader):
@@ -77,6 +78,7 @@ class DshReader(RecordingReader):
         path: Path,
         resume: RecordingState | None,
         part: RecordedPart | None = None,  # noqa: ARG002
+        redaction: Redaction | None = None,
     ) -> DshLog:
         """Read the header; the file is open only during this call.
 
@@ -90,7 +92,7 @@ class DshReader(RecordingReader):
             if resume is not None:
                 require_grown(path, file, status.st_size, resume)
             line = _first_line(path, Lines(file, self._max_line_bytes))
-            log = DshLog(path, status, line, resume, self._max_line_bytes)
+            log = DshLog(path, status, line, resume, self._max_line_bytes, redaction)
         if resume is not None and log.header.session_id != resume.session_id:
             raise RecordingRewritten(f"{path}: the header has another id now")
         return log
@@ -106,6 +108,7 @@ class DshLog(RecordedLog):
         header_line: bytes | None,
         resume: RecordingState | None,
         max_line_bytes: int,
+        redaction: Redaction | None = None,
     ) -> None:
         self._path = path
         self._notes = DshNotes()
@@ -114,6 +117,7 @@ class DshLog(RecordedLog):
         self._rows = DshRows(self._header.version, self._notes)
         self._resume = resume
         self._max_line_bytes = max_line_bytes
+        self._redaction = redaction
         self._line = resume.line if resume else 0
         self._next_seq = resume.next_seq if resume else 0
         self._lines: Lines | None = None
@@ -228,6 +232,8 @@ class DshLog(RecordedLog):
     def _entry(self, line: bytes | None) -> Entry:
         if line is None:
             raise BrokenRow(f"the line is longer than {self._max_line_bytes} bytes")
+        if self._redaction is not None:
+            line = self._redaction.replace(line)
         entry = self._rows.read(line, self._next_seq)
         if self._resume is not None and self._rows.inherited is not None:
             raise RecordingRewritten(f"{self._path}: what the session inherited ends later now")

@@ -38,6 +38,7 @@ from sessiongraph.ports import (
     RecordingRewritten,
     RecordingState,
 )
+from sessiongraph.redaction import Redaction
 
 
 class Teller(Protocol):
@@ -122,6 +123,7 @@ class TranscriptLog(RecordedLog):
         part: RecordedPart | None,
         sorter: Sorter | None,
         max_line_bytes: int,
+        redaction: Redaction | None = None,
     ) -> None:
         self._path = path
         self._kind = kind
@@ -130,6 +132,7 @@ class TranscriptLog(RecordedLog):
         self._part = part
         self._sorter = sorter
         self._max_line_bytes = max_line_bytes
+        self._change = None if redaction is None else redaction.replace
         self._unfinished = False
         self._line = resume.line if resume else 0
         self._lines: Lines | None = None
@@ -186,7 +189,7 @@ class TranscriptLog(RecordedLog):
 
     def _read(self) -> Generator[RecordedEntry, None, None]:
         with opened(self._path) as (file, status):
-            lines = self._lines = Lines(file, self._max_line_bytes)
+            lines = self._lines = Lines(file, self._max_line_bytes, self._change)
             if self._resume is not None:
                 require_grown(self._path, file, status.st_size, self._resume)
             try:

@@ -44,6 +44,11 @@ if TYPE_CHECKING:
 @click.option(
     "--restore-deleted", is_flag=True, help="Import sessions again that were deleted here."
 )
+@click.option(
+    "--redact",
+    type=click.Choice(["on", "off"]),
+    help="Replace secrets in the files before anything is stored. Default: off.",
+)
 @click.option("--quiet", is_flag=True, help="No progress and no summary; refusals still show.")
 @json_option
 @common_options
@@ -54,6 +59,7 @@ def command(
     yes: bool,
     dry_run: bool,
     restore_deleted: bool,
+    redact: str | None,
     quiet: bool,
     as_json: bool,
 ) -> None:
@@ -68,7 +74,7 @@ def command(
     """
     if not paths and not discover:
         raise click.UsageError("name files or folders, or give --discover")
-    settings = common.settings()
+    settings = common.settings(redact=redact)
     from server.cli.discovering import discovered
     from server.cli.import_report import ImportView, print_refusals, print_summary, report_as_json
     from server.cli.output import print_json
@@ -86,6 +92,11 @@ def command(
     try:
         asyncio.run(run())
     except _HeldByServer as held:
+        if redact is not None:
+            raise CommandFailed(
+                f"the server at {held.address} imports, and its own setting `redact` holds: stop "
+                "it first, or leave --redact out"
+            ) from held
         from server.cli.remote_import import import_through
 
         view.follow(paths, import_through(held.address, paths, restore_deleted=restore_deleted))

@@ -108,11 +108,15 @@ def print_summary(report: ImportReport, seconds: float, *, dry_run: bool) -> Non
         ("events", f"{report.events:,}"),
         ("read", f"{report.bytes / _MEGABYTE:,.1f} MB"),
         ("time", f"{seconds:,.1f} s"),
+        *(((("redacted", f"{report.redacted.total():,}"),)) if report.redacted else ()),
     )
     for name, _ in rows:
         table.add_column(name, justify="right")
     table.add_row(*(value for _, value in rows))
     stdout_console().print(table)
+    kinds = ", ".join(f"{kind} ({count:,})" for kind, count in sorted(report.redacted.items()))
+    if kinds:
+        stdout_console().print(f"redacted: {kinds}")
 
 
 def report_as_json(report: ImportReport, *, dry_run: bool) -> dict[str, Any]:
@@ -129,4 +133,5 @@ def report_as_json(report: ImportReport, *, dry_run: bool) -> dict[str, Any]:
         ],
         "events": report.events,
         "bytes": report.bytes,
+        "redacted": dict(sorted(report.redacted.items())),
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +19,8 @@ _QUIET_S: Final = 120
 """The longest that a running import may say nothing; the stream itself is kept alive."""
 
 _REPORT: Final = (
-    "{ id files imported resumed unchanged events bytes done refused { path line reason } }"
+    "{ id files imported resumed unchanged events bytes done "
+    "refused { path line reason } redacted { kind count } }"
 )
 _BEGIN: Final = f"mutation($input: ImportInput!) {{ importRecordings(input: $input) {_REPORT} }}"
 _FOLLOW: Final = f"subscription($id: ID!) {{ importProgress(id: $id) {_REPORT} }}"
@@ -87,5 +89,6 @@ def _report(shown: dict[str, Any]) -> ImportReport:
         refused=refused,
         events=shown["events"],
         bytes=shown["bytes"],
+        redacted=Counter({each["kind"]: each["count"] for each in shown["redacted"]}),
         done=shown["done"],
     )

@@ -16,8 +16,7 @@ _SPEC = Path(
     )
 )
 
-STILL_TO_COME = {
-}
+STILL_TO_COME: set[str] = set()
 """What is built later. Types that are missing as a whole are not named."""
 
 
