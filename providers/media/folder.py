@@ -7,7 +7,7 @@ name in the logs.
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
 from pathlib import Path
 
 from sessiongraph.errors import PersistenceFailed
@@ -32,11 +32,18 @@ class MediaFolder(MediaStore):
                 return
             self._folder.mkdir(mode=0o700, exist_ok=True)
             place.parent.mkdir(mode=0o700, exist_ok=True)
-            with tempfile.NamedTemporaryFile(dir=place.parent, delete=False) as file:
-                file.write(media.content)
-                file.flush()
-                os.fsync(file.fileno())
-            Path(file.name).replace(place)
+            self._write(place, media.content)
         except OSError as error:
             reason = error.strerror or str(error)
             raise PersistenceFailed(f"{place} cannot be written: {reason}") from error
+
+    def _write(self, place: Path, content: bytes) -> None:
+        unfinished = place.with_name(f"{place.name}.{secrets.token_hex(8)}")
+        try:
+            with unfinished.open("xb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            unfinished.replace(place)
+        finally:
+            unfinished.unlink(missing_ok=True)
