@@ -20,6 +20,8 @@ from server.wiring import Services, open_for_serving
 from sessiongraph.corpus import LogicalSession
 from sessiongraph.corpus_changes import ChangeKind
 from sessiongraph.event import Seq
+from sessiongraph.filters import Availability, SessionSelection
+from sessiongraph.ports import SessionOrder
 from tests.providers.recordings.transcript_writing import (
     SESSION,
     Json,
@@ -61,6 +63,12 @@ class Server:
     async def session(self, session_id: str = SESSION) -> LogicalSession:
         async with self.live.corpus.observe() as view:
             return (await view.find([session_id]))[session_id]
+
+    async def listed(self, availability: Availability) -> list[str]:
+        selection = SessionSelection(availability=frozenset({availability}))
+        async with self.live.corpus.observe() as view:
+            found = await view.sessions(selection, SessionOrder.CREATED, limit=10)
+        return [each.session_id for each in found]
 
     async def has_seq(self, seq: Seq, session_id: str = SESSION) -> None:
         """Wait for an event."""
@@ -122,6 +130,7 @@ def test_a_new_file_is_a_live_session_and_what_it_gains_reaches_followers(tmp_pa
         await server.until(ChangeKind.RESUMED)
         session = await server.session()
         assert (session.live, session.persisted, session.last_seq) == (True, True, 1)
+        assert await server.listed(Availability.LIVE) == [SESSION]
         followed = server.live.following.events(SESSION, 1)
         append(path, replied(1, "m1", text("hi")))
         async with asyncio.timeout(SOON_S):
@@ -139,6 +148,8 @@ def test_a_session_whose_file_does_not_grow_is_closed_and_live_again_when_it_doe
         await server.until(ChangeKind.RESUMED)
         await server.until(ChangeKind.CLOSED)
         assert not (await server.session()).live
+        assert await server.listed(Availability.LIVE) == []
+        assert await server.listed(Availability.PERSISTED) == [SESSION]
         append(path, asked(1, "again"))
         await server.until(ChangeKind.RESUMED)
         await server.until(ChangeKind.CLOSED)
