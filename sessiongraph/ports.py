@@ -449,7 +449,7 @@ class MediaStore(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RecordedEntry:
     """An entry and the line of the file that it came from, counted from 1.
 

@@ -97,7 +97,7 @@ def around(record: Mapping[str, Any]) -> dict[str, Any]:
 def content_of(record: Mapping[str, Any]) -> list[Any] | None:
     """The blocks of a record's message, a bare text as one; None where it has none."""
     message = record.get("message")
-    content = message.get("content") if isinstance(message, Mapping) else None
+    content = message.get("content") if isinstance(message, dict) else None
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
     return content if isinstance(content, list) else None
@@ -105,7 +105,7 @@ def content_of(record: Mapping[str, Any]) -> list[Any] | None:
 
 def is_tool_result(block: Any) -> bool:
     """Whether a block of a user record is what a tool answered."""
-    return isinstance(block, Mapping) and block.get("type") == "tool_result"
+    return isinstance(block, dict) and block.get("type") == "tool_result"
 
 
 def is_interruption(content: list[Any]) -> bool:
@@ -118,7 +118,7 @@ def is_from_person(record: Mapping[str, Any], content: list[Any]) -> bool:
     if record.get("isMeta") is True or any(is_tool_result(block) for block in content):
         return False
     origin = record.get("origin")
-    if isinstance(origin, Mapping) and origin.get("kind") in _INJECTED_ORIGINS:
+    if isinstance(origin, dict) and origin.get("kind") in _INJECTED_ORIGINS:
         return False
     return not texts_of(content, "text").lstrip().startswith((*_INJECTED, _INTERRUPTED))
 
@@ -126,14 +126,14 @@ def is_from_person(record: Mapping[str, Any], content: list[Any]) -> bool:
 def is_failure(record: Mapping[str, Any]) -> bool:
     """Whether an assistant record reports that the model could not be reached."""
     message = record.get("message")
-    model = message.get("model") if isinstance(message, Mapping) else None
+    model = message.get("model") if isinstance(message, dict) else None
     return record.get("isApiErrorMessage") is True or model == _SYNTHETIC_MODEL
 
 
 def usage_of(message: Mapping[str, Any]) -> dict[str, int] | None:
     """The tokens that a message reports, None when it reports none."""
     usage = message.get("usage")
-    if not isinstance(usage, Mapping):
+    if not isinstance(usage, dict):
         return None
     return {
         "inputTokens": _count(usage.get("input_tokens")),

@@ -349,17 +349,17 @@ class ClaudeSession:
             self._call(block, call_id)
 
     def _call(self, block: Any, call_id: str) -> None:
-        if not isinstance(block, Mapping) or block.get("type") != "tool_use":
+        if not isinstance(block, dict) or block.get("type") != "tool_use":
             return
         name, given = text_in(block.get("name")) or "unknown", block.get("input")
         self._conversation.call(call_id, name, _arguments(given))
-        todos = given.get("todos") if isinstance(given, Mapping) else None
+        todos = given.get("todos") if isinstance(given, dict) else None
         if name == "TodoWrite" and _are_todos(todos):
             self._conversation.log("todo/write", {"todos": todos})
 
     def _block(self, block: Any, call_id: str = "") -> Any:
         """A block in our vocabulary; those that it lacks are kept as they are."""
-        if not isinstance(block, Mapping):
+        if not isinstance(block, dict):
             return {"type": "unknown", "value": block}
         kind = block.get("type")
         if kind == "thinking":
@@ -374,7 +374,7 @@ class ClaudeSession:
             }
         if kind == "image":
             source = block.get("source")
-            if isinstance(source, Mapping) and source.get("type") == "base64":
+            if isinstance(source, dict) and source.get("type") == "base64":
                 media_type, data = source.get("media_type"), source.get("data")
                 if isinstance(data, str):
                     image = self._images.block(str(media_type), data)
@@ -392,9 +392,9 @@ class ClaudeSession:
         """A prompt that the person typed while the model worked joins the open turn."""
         record = parsed(line) or {}
         attachment = record.get("attachment")
-        prompt = attachment.get("prompt") if isinstance(attachment, Mapping) else None
+        prompt = attachment.get("prompt") if isinstance(attachment, dict) else None
         if (
-            not isinstance(attachment, Mapping)
+            not isinstance(attachment, dict)
             or attachment.get("type") != "queued_command"
             or attachment.get("commandMode") != "prompt"
             or not prompt
@@ -448,7 +448,7 @@ class ClaudeSession:
 
 
 def _call_id(envelope: Envelope, block: Any, index: int) -> str:
-    given = text_in(block.get("id")) if isinstance(block, Mapping) else None
+    given = text_in(block.get("id")) if isinstance(block, dict) else None
     return given or f"{text_in(envelope.uuid) or 'call'}.{index}"
 
 
@@ -460,7 +460,7 @@ def _arguments(value: Any) -> str:
 
 def _are_todos(value: Any) -> bool:
     return isinstance(value, list) and all(
-        isinstance(item, Mapping)
+        isinstance(item, dict)
         and isinstance(item.get("content"), str)
         and isinstance(item.get("status"), str)
         for item in value
@@ -469,13 +469,13 @@ def _are_todos(value: Any) -> bool:
 
 def _preserved(metadata: Any) -> list[str]:
     """The uuids of the records that a compaction says it kept, as far as it names them."""
-    if not isinstance(metadata, Mapping):
+    if not isinstance(metadata, dict):
         return []
     messages, segment = metadata.get("preservedMessages"), metadata.get("preservedSegment")
-    uuids = messages.get("uuids") if isinstance(messages, Mapping) else None
+    uuids = messages.get("uuids") if isinstance(messages, dict) else None
     if isinstance(uuids, list):
         return [uuid for uuid in uuids if isinstance(uuid, str)]
-    if isinstance(segment, Mapping):
+    if isinstance(segment, dict):
         ends = (segment.get("headUuid"), segment.get("tailUuid"))
         return [uuid for uuid in ends if isinstance(uuid, str)]
     return []

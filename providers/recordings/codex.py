@@ -117,9 +117,9 @@ def _header(path: Path, meta: Mapping[str, Any]) -> SessionHeader:
 
 def _spawn(source: Any) -> Mapping[str, Any]:
     """How a subagent was made, empty for other sessions."""
-    subagent = source.get("subagent") if isinstance(source, Mapping) else None
-    spawn = subagent.get("thread_spawn") if isinstance(subagent, Mapping) else None
-    return spawn if isinstance(spawn, Mapping) else {}
+    subagent = source.get("subagent") if isinstance(source, dict) else None
+    spawn = subagent.get("thread_spawn") if isinstance(subagent, dict) else None
+    return spawn if isinstance(spawn, dict) else {}
 
 
 def _depth(value: Any) -> int:

@@ -89,7 +89,7 @@ def output_of(output: Any) -> tuple[list[Any], bool, dict[str, Any] | None]:
         return [{"type": "text", "text": text}], failed, metadata
     if isinstance(output, list):
         return output, False, None
-    if isinstance(output, Mapping):
+    if isinstance(output, dict):
         content = output.get("content")
         if isinstance(content, str):
             content = [{"type": "text", "text": content}]
@@ -119,8 +119,8 @@ def plan_of(arguments: str) -> list[dict[str, str]] | None:
         return None
     todos = []
     for item in plan:
-        step = item.get("step") if isinstance(item, Mapping) else None
-        status = item.get("status") if isinstance(item, Mapping) else None
+        step = item.get("step") if isinstance(item, dict) else None
+        status = item.get("status") if isinstance(item, dict) else None
         if not isinstance(step, str) or not isinstance(status, str):
             return None
         todos.append({"content": step, "status": status})

@@ -362,7 +362,7 @@ class CodexSession:
         return [self._block(block) for block in content] if isinstance(content, list) else []
 
     def _block(self, block: Any) -> Any:
-        if not isinstance(block, Mapping):
+        if not isinstance(block, dict):
             return {"type": "unknown", "value": block}
         kind = block.get("type")
         if kind in ("input_text", "output_text") and isinstance(block.get("text"), str):
@@ -469,9 +469,9 @@ class CodexSession:
 
 def _error_of(failure: Any) -> dict[str, Any]:
     """The reason of a turn that ended with an error, as far as the record tells."""
-    if isinstance(failure, Mapping) and isinstance(failure.get("error"), Mapping):
+    if isinstance(failure, dict) and isinstance(failure.get("error"), Mapping):
         failure = failure["error"]
-    if not isinstance(failure, Mapping):
+    if not isinstance(failure, dict):
         return {"kind": "error", "error": {"message": str(failure)}}
     code = failure.get("codex_error_info", failure.get("kind"))
     message = failure.get("message")

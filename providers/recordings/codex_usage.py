@@ -7,7 +7,6 @@ of the last call alone stands.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 _NAMES: Final = (
@@ -23,7 +22,7 @@ Totals = list[int]
 
 def totals_in(info: Any) -> Totals | None:
     """The running totals of a report, None where it has none."""
-    return _numbers(info.get("total_token_usage")) if isinstance(info, Mapping) else None
+    return _numbers(info.get("total_token_usage")) if isinstance(info, dict) else None
 
 
 def used_since(before: Totals | None, totals: Totals, info: Any) -> Totals | None:
@@ -32,7 +31,7 @@ def used_since(before: Totals | None, totals: Totals, info: Any) -> Totals | Non
         return None
     used = [now - then for now, then in zip(totals, before or [0] * len(totals), strict=True)]
     if min(used) < 0:
-        last = info.get("last_token_usage") if isinstance(info, Mapping) else None
+        last = info.get("last_token_usage") if isinstance(info, dict) else None
         return _numbers(last) or totals
     return used
 
@@ -50,12 +49,12 @@ def as_usage(used: Totals) -> dict[str, int]:
 
 def context_window(info: Any) -> int | None:
     """The model's context window that a report names."""
-    value = info.get("model_context_window") if isinstance(info, Mapping) else None
+    value = info.get("model_context_window") if isinstance(info, dict) else None
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
 
 
 def _numbers(usage: Any) -> Totals | None:
-    if not isinstance(usage, Mapping):
+    if not isinstance(usage, dict):
         return None
     values = [usage.get(name) for name in _NAMES]
     if not any(isinstance(value, int) for value in values):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -67,6 +66,6 @@ def texts_of(value: Any, *kinds: str) -> str:
     texts = (
         block.get("text")
         for block in value
-        if isinstance(block, Mapping) and block.get("type") in kinds
+        if isinstance(block, dict) and block.get("type") in kinds
     )
     return "\n".join(text for text in texts if isinstance(text, str))
