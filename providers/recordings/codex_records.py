@@ -63,6 +63,14 @@ def message_text(payload: Mapping[str, Any]) -> str:
     return texts_of(payload.get("content"), "input_text", "output_text", "text")
 
 
+def request_in(text: str) -> str:
+    """What the person wrote, where an editor put its context before it."""
+    if not text.lstrip().startswith(_IDE_CONTEXT):
+        return text
+    _, _, request = text.partition(_IDE_REQUEST)
+    return request or text
+
+
 def is_injected(text: str) -> bool:
     """Whether Codex wrote a text in the person's name.
 

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import msgspec
 
-from providers.recordings.codex_pairs import Pairs, Said, digest_of
+from providers.recordings.codex_pairs import Pairs, Said
 from providers.recordings.codex_records import (
     FAMILY,
     Record,
@@ -222,8 +222,7 @@ class CodexSession:
         other = self._pairs.take("assistant", on_screen=False, text=text, record=record)
         if other is None:
             seq = self._tell_reply(payload, blocks)
-            said = Said("assistant", False, digest_of(text), seq, record)
-            self._pairs.add(said)
+            self._pairs.add(Said.of("assistant", text, seq, record, on_screen=False))
             return True
         if other.says(text) or not self._conversation.is_on_surface(other.seq):
             return False
@@ -329,7 +328,7 @@ class CodexSession:
         if self._pairs.take("assistant", on_screen=True, text=text, record=record) is not None:
             return False
         seq = self._tell_reply(payload, [{"type": "text", "text": text}])
-        self._pairs.add(Said("assistant", True, digest_of(text), seq, record))
+        self._pairs.add(Said.of("assistant", text, seq, record, on_screen=True))
         return True
 
     def _prompted(
@@ -343,7 +342,7 @@ class CodexSession:
                 state.task = _TASK_RUNS
         seq = conversation.message("user/message", self._user(payload, PERSON, blocks))
         others = [block for block in blocks if block.get("type") != "text"]
-        said = Said("user", on_screen, digest_of(text), seq, state.record, others)
+        said = Said.of("user", text, seq, state.record, on_screen=on_screen, others=others)
         self._pairs.add(said)
 
     def _user(

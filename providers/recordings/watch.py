@@ -96,8 +96,13 @@ class Watch:
             with suppress(RuntimeError):  # the loop has ended meanwhile
                 loop.call_soon_threadsafe(self._hear, paths)
 
+        told_missing = False
         while True:
             there = [path for path in self._paths if await asyncio.to_thread(path.exists)]
+            if len(there) < len(self._paths) and not told_missing:
+                told_missing = True
+                missing = [str(path) for path in self._paths if path not in there]
+                _log.warning("watched paths are not there yet", paths=missing)
             try:
                 await asyncio.to_thread(self._listen, there, tell)
             except (OSError, RuntimeError) as error:
@@ -145,9 +150,12 @@ class Watch:
         for path in paths:
             there = dict(_files(path))
             found.update(there)
-            if not there and not path.is_dir():
-                below = [known for known in self._known if known == path or path in known.parents]
-                gone += [known for known in below if not known.exists()]
+            if there or path.exists():
+                continue
+            if path in self._known:
+                gone.append(path)
+            else:  # perhaps a folder
+                gone += [known for known in self._known if path in known.parents]
         return self._settle(found, tuple(gone))
 
     def _settle(self, found: dict[Path, Mark], gone: tuple[Path, ...]) -> Changes:

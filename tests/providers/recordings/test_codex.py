@@ -104,6 +104,24 @@ def test_the_person_is_quoted_from_the_screen_and_the_model_from_the_history(
     assert said(told) == [("user/message", "look at this"), ("assistant/message", "I look")]
 
 
+IN_AN_EDITOR = (
+    "# Context from my IDE setup:\n\n## Open tabs:\n- a.py\n\n## My request for Codex:\nfix it"
+)
+
+
+@pytest.mark.parametrize("first", ["history", "screen"])
+def test_a_request_with_an_editors_context_is_one_prompt_as_it_was_typed(
+    tmp_path: Path, first: str
+) -> None:
+    both = [history(1, "user", IN_AN_EDITOR), screen(1, "user_message", message="fix it")]
+    if first == "screen":
+        both.reverse()
+    told = told_of(tmp_path, both[0], codex(1, "turn_context", {"model": "gpt-5.2"}), both[1])
+    assert said(told) == [("user/message", "fix it")]
+    assert is_human_prompt(told.surface[0].data)
+    assert told.types.count("turn/start") == 1
+
+
 def test_the_same_prompt_twice_is_two_prompts(tmp_path: Path) -> None:
     told = told_of(
         tmp_path,
