@@ -246,7 +246,7 @@ def m006_covers(db: Database) -> None:
 
 
 @migrations()
-def m006_memory_of_readers(db: Database) -> None:
+def m007_memory_of_readers(db: Database) -> None:
     """What a reader must know to go on where it stopped."""
     db.execute("ALTER TABLE recordings ADD COLUMN memory BLOB NOT NULL DEFAULT x''")
 

@@ -132,6 +132,10 @@ class Server:
             indexing = Indexing(self.store, self.store, self.index, on_commit=walks.commit)
             settle = self.live.commit_accepted
             self.search = Search(indexing, walks, cursors, SearchLimits(), settle)
+        self.imports = ImportJobs(
+            Importer(self.store, lambda: BEGINNING),
+            lambda paths: list(find_recordings(paths, [DshReader()])),
+        )
         self.services = Services(
             SessionQuery(corpus, cursors),
             "1",
@@ -140,10 +144,7 @@ class Server:
             self.changes,
             projections=self.projections,
             search=self.search,
-            imports=ImportJobs(
-                Importer(self.store, lambda: BEGINNING),
-                lambda paths: list(find_recordings(paths, [DshReader()])),
-            ),
+            imports=self.imports,
         )
         self._streams: list[Stream] = []
 
@@ -196,9 +197,8 @@ class Server:
         self.following.stop()
         self.changes.stop()
         self.projections.stop()
-        assert self.services.imports is not None
-        async with self.services.imports.running():
-            self.services.imports.stop()
+        async with self.imports.running():
+            self.imports.stop()
         await self.services.writes.finished()
         await self.writing.close_all()
 
