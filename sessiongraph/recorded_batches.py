@@ -23,6 +23,8 @@ BATCH_ENTRIES: Final = 1000
 BATCH_BYTES: Final = 2 << 20
 """Where a batch ends: whichever is reached first. A run counts 16 bytes a member."""
 
+_BRACKETS: Final = frozenset({"turn/start", "turn/end", "step/start", "step/end"})
+
 _AT_HAND: Final = 3
 """Batches whose events are kept for the fold: the one being read, and those on their way."""
 
@@ -205,11 +207,14 @@ def _pass_over(events: list[SessionEvent], told: Iterator[SessionEvent]) -> int 
 
 
 def _say_the_same(event: SessionEvent, other: SessionEvent) -> bool:
-    """Whether two events differ at most in their numbers and those that they refer to."""
+    """Whether two events differ at most in their numbers and those that they refer to.
+
+    Brackets may differ in their times: those are of whatever record stood before them.
+    """
     mine, theirs = event.source_event_seqs, other.source_event_seqs
     return (
-        (event.type, event.time, event.ignorable, event.payload)
-        == (other.type, other.time, other.ignorable, other.payload)
+        (event.type, event.ignorable, event.payload) == (other.type, other.ignorable, other.payload)
+        and (event.time == other.time or event.type in _BRACKETS)
         and (event.surface_op == APPEND) is (other.surface_op == APPEND)
         and (mine is None) is (theirs is None)
     )

@@ -82,6 +82,31 @@ def test_an_import_of_nothing_is_wrong_usage(tmp_path: Path) -> None:
     assert run("import", "--data-dir", tmp_path).returncode == 2
 
 
+def test_secrets_are_counted_in_the_summary_and_gone_from_the_store(tmp_path: Path) -> None:
+    secret = "AKIAQ7XW5N3RT2ZBV6LD"
+    path = write_lines(tmp_path / "log.jsonl", [asked(0, f"use {secret}")])
+    data = tmp_path / "data"
+    done = run("import", "--redact", "on", "--data-dir", data, path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "redacted: aws-key (1)" in done.stdout
+    shown = run("show", "--raw", SESSION, "--data-dir", data).stdout
+    assert secret not in shown
+    assert "[redacted:aws-key]" in shown
+    with serving(data):
+        refused = run("import", "--redact", "on", "--data-dir", data, path)
+        assert refused.returncode == 1
+        assert "its own setting `redact` holds" in refused.stderr
+    by_setting = run(
+        "import",
+        "--json",
+        "--data-dir",
+        tmp_path / "other",
+        path,
+        environment={"SESSIONGRAPH_REDACT": "on"},
+    )
+    assert json.loads(by_setting.stdout)["redacted"] == {"aws-key": 1}
+
+
 @contextmanager
 def following(server: RunningServer, session_id: str) -> Iterator[http.client.HTTPResponse]:
     """The events of a session from the second on, as server-sent events."""

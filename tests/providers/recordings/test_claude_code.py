@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from providers.recordings.claude_code import ClaudeCodeReader
+from providers.recordings.records import TOO_LONG
 from sessiongraph.event import SessionEvent
 from sessiongraph.header import SourceKind
 from sessiongraph.payloads import content_of, is_compaction_checkpoint, is_human_prompt, text_of
@@ -364,3 +366,13 @@ def test_a_session_without_an_id_gets_one_that_is_always_the_same(tmp_path: Path
 def test_files_of_programs_that_record_alike_are_of_another_source(tmp_path: Path) -> None:
     told = told_of(tmp_path, asked(0, "你好", sessionId="session-1"))
     assert told.header.source.kind is SourceKind.OTHER
+
+
+def test_a_line_beyond_the_limit_is_left_out_and_said_so(tmp_path: Path) -> None:
+    path = write_lines(
+        tmp_path / "log.jsonl", [asked(0, "hello"), asked(1, "x" * 5000), asked(2, "on")]
+    )
+    told, _ = tell(ClaudeCodeReader(max_line_bytes=1000), path)
+    assert told.types.count("claude-code/too-long") == 1
+    assert told.header.source.notes == (TOO_LONG,)
+    assert [words(event) for event in told.surface] == ["hello", "on"]
