@@ -28,6 +28,7 @@ from benchmarks import (
     replacing,
     searching,
     session_lists,
+    transcripts,
 )
 from benchmarks.machine import description, load
 from benchmarks.measuring import in_fresh_process
@@ -44,6 +45,7 @@ AREAS: Final[dict[str, tuple[ModuleType, str]]] = {
         (carrying, "References"),
         (reference, "The reference's shapes"),
         (importing, "Importing"),
+        (transcripts, "Transcripts and watching"),
         (appending, "Appending"),
         (http_appends, "Appending over HTTP"),
         (following, "Following"),

@@ -21,6 +21,7 @@ from resolvers.view_loading import ViewLoading, required
 from sessiongraph.corpus_changes import CorpusChanges
 from sessiongraph.errors import SearchDisabled
 from sessiongraph.following import Following
+from sessiongraph.import_jobs import ImportJobs
 from sessiongraph.projections.service import Projections
 from sessiongraph.query import Observation, SessionQuery
 from sessiongraph.references.prepare import ReferenceService
@@ -33,7 +34,7 @@ class Services:
     """What the server offers to every operation; shared by all of them.
 
     version: of the server, as it shows itself to clients.
-    writing, following, changes: None in a program that only reads.
+    writing, following, changes, imports: None in a program that only reads.
     writes: those that run; whoever closes the store waits for them first.
     projections: None in a program that serves none. search: None where it is turned off.
     references: prepares what messages carry.
@@ -48,6 +49,7 @@ class Services:
     projections: Projections | None = None
     references: ReferenceService | None = None
     search: Search | None = None
+    imports: ImportJobs | None = None
 
 
 class OperationOver(RuntimeError):
@@ -135,6 +137,15 @@ class RequestContext:
         if self.services.search is None:
             raise SearchDisabled("full-text search is turned off on this server")
         return self.services.search
+
+    @property
+    def imports(self) -> ImportJobs:
+        """Who imports recorders' files.
+
+        Raises:
+            PersistenceFailed: this program only reads.
+        """
+        return required(self.services.imports)
 
     async def renew(self) -> None:
         """Give the observation back; what is read from now on is of a later moment."""

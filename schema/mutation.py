@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import strawberry
 
-from resolvers import references, writing
+from resolvers import importing, references, writing
 from resolvers.references import Posted
 from resolvers.writing import Appended, Deleted, Written
 from schema.declaration import Info, field, object_type
 from schema.enums import Durability
 from schema.event import SessionEvent
+from schema.importing import ImportInput, ImportReport
 from schema.reference import PostMessageInput, PostMessagePayload, references_of
 from schema.session import SessionRecord
 from schema.writing import (
@@ -20,6 +21,7 @@ from schema.writing import (
 )
 from sessiongraph.corpus import LogicalSession
 from sessiongraph.event import PlacedEvent
+from sessiongraph.import_jobs import ImportStatus
 
 
 @object_type
@@ -134,3 +136,16 @@ class Mutation:
     )
     async def delete_session(self, info: Info, id: strawberry.ID) -> Deleted:
         return await writing.delete_session(info.context, id)
+
+    @field(
+        ImportReport | None,
+        "Reads recorders' files on the server's own disk (admin only). Answers at once; progress "
+        "follows on importProgress.",
+    )
+    async def import_recordings(self, info: Info, input: ImportInput) -> ImportStatus:
+        return importing.begin_import(
+            info.context,
+            input.paths,
+            dry_run=bool(input.dry_run),
+            restore_deleted=bool(input.restore_deleted),
+        )

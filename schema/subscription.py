@@ -6,16 +6,18 @@ from collections.abc import AsyncGenerator, AsyncIterator
 
 import strawberry
 
-from resolvers import following, projections
+from resolvers import following, importing, projections
 from schema.declaration import Info, field, followed, object_type
 from schema.enums import ChangeKind
 from schema.event import SessionEvent
+from schema.importing import ImportReport
 from schema.projection import ProjectionFrame
 from schema.scalars import Cursor
 from schema.session import SessionRecord
 from sessiongraph.corpus import LogicalSession
 from sessiongraph.corpus_changes import CorpusChange as Change
 from sessiongraph.event import PlacedEvent
+from sessiongraph.import_jobs import ImportStatus
 from sessiongraph.projections.views import Change as ViewChange
 from sessiongraph.projections.views import Snapshot
 
@@ -72,3 +74,10 @@ class Subscription:
         self, info: Info, after: Cursor | None = strawberry.UNSET
     ) -> AsyncIterator[Change]:
         return following.follow_corpus(info.context, None if after is strawberry.UNSET else after)
+
+    @followed(
+        AsyncGenerator[ImportReport, None],
+        "How far an import is, now and whenever that changes; ends when it is done.",
+    )
+    async def import_progress(self, info: Info, id: strawberry.ID) -> AsyncIterator[ImportStatus]:
+        return importing.follow_import(info.context, id)

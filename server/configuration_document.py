@@ -21,7 +21,13 @@ from server.settings import (
     default_data_directory,
 )
 
-_KINDS: Final[dict[Any, str]] = {int: "integer", float: "number", str: "text", Path: "path"}
+_KINDS: Final[dict[Any, str]] = {
+    bool: "on or off",
+    int: "integer",
+    float: "number",
+    str: "text",
+    Path: "path",
+}
 
 _INTRODUCTION: Final = f"""\
 # Configuration
@@ -63,13 +69,15 @@ def _default(field: FieldInfo) -> str:
     """A default that depends on the machine is named by what computes it."""
     if field.default_factory is default_data_directory:
         return "the platform's user data directory for `sessiongraph`"
-    return f"`{field.default}`"
+    return "none" if field.default == () else f"`{field.default}`"
 
 
 def _kind(field: FieldInfo) -> str:
     annotation = field.annotation
     if typing.get_origin(annotation) is Literal:
         return "one of " + ", ".join(f"`{value}`" for value in typing.get_args(annotation))
+    if typing.get_origin(annotation) is tuple:
+        return "list of paths; in the environment a JSON list"
     name = _KINDS[annotation]
     least = next((rule.ge for rule in field.metadata if hasattr(rule, "ge")), None)
     most = next((rule.le for rule in field.metadata if hasattr(rule, "le")), None)

@@ -29,6 +29,7 @@ _LOCK_NAME: Final = "server.lock"
 _LOG_NAME: Final = "log.db"
 _INDEX_NAME: Final = "index"
 _KEY_NAME: Final = "cursor.key"
+_MEDIA_NAME: Final = "media"
 _PRIVATE_UMASK: Final = 0o077
 
 
@@ -84,6 +85,11 @@ class DataDirectory:
     def index_path(self) -> Path:
         """The folder of the full-text index."""
         return self.path / _INDEX_NAME
+
+    @property
+    def media_path(self) -> Path:
+        """The folder of images and the like."""
+        return self.path / _MEDIA_NAME
 
     def create(self) -> None:
         """Make the directory, and those above it, where they are missing."""

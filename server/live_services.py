@@ -10,6 +10,7 @@ folded; the store is closed after that.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Final
@@ -24,6 +25,7 @@ from sessiongraph.corpus import Corpus
 from sessiongraph.corpus_changes import CorpusChanges
 from sessiongraph.cursor import CursorCodec
 from sessiongraph.errors import NotLive, PersistenceFailed, SessionGraphError
+from sessiongraph.followed_files import FollowedFiles
 from sessiongraph.following import Following
 from sessiongraph.header import EpochMillis
 from sessiongraph.live_sessions import LiveLimits, LiveSessions
@@ -67,6 +69,7 @@ class LiveServices:
             settings.write_delay_ms, settings.write_retry_ms, settings.unwritten_max_bytes
         )
         self._sessions = LiveSessions(store, limits, dropped=self.changes.closed)
+        self.files = FollowedFiles(self._sessions, self.changes, time.monotonic)
         self.corpus = Corpus(store, self._sessions)
         self.projections = Projections(
             registry, store, feed, checkpoints, _projection_limits(settings)
@@ -75,6 +78,7 @@ class LiveServices:
         self.writing = SessionWriting(store, self.corpus, self._sessions, now, told)
         self.following = Following(store, feed, self.changes.commit, settings.follow_ring_events)
         self.writes = Unbroken()
+        self.stopping: list[Callable[[], None]] = []
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -119,6 +123,8 @@ class LiveServices:
             self.following.stop()
             self.changes.stop()
             self.projections.stop()
+            for stop in self.stopping:
+                stop()
 
     async def _close_idle(self) -> None:
         pause = min(_LONGEST_PAUSE_S, self._idle_close_s / 4)

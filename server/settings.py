@@ -58,6 +58,10 @@ def _directory(value: object) -> object:
     return value
 
 
+def _switch(value: object) -> object:
+    return {"on": True, "off": False}.get(value, value) if isinstance(value, str) else value
+
+
 class Settings(BaseSettings):
     """Every setting, its type, range and default.
 
@@ -84,6 +88,29 @@ class Settings(BaseSettings):
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="The least severe message that is logged, to stderr."
+    )
+    watch: tuple[Annotated[Path, BeforeValidator(_directory)], ...] = Field(
+        default=(),
+        description="Folders and files of recorders that are followed while the server runs.",
+    )
+    idle_close_s: float = Field(
+        default=300,
+        ge=0.1,
+        le=86_400,
+        description="Time after which a session whose watched file does not grow is no longer live "
+        "(seconds).",
+    )
+    rescan_s: float = Field(
+        default=30,
+        ge=1,
+        le=86_400,
+        description="Time between two looks at all watched files, for what the system did not tell "
+        "of (seconds).",
+    )
+    redact: Annotated[bool, BeforeValidator(_switch)] = Field(
+        default=False,
+        description="Whether secrets in recorders' files (keys of well-known services, and random "
+        "text behind names such as `password`) are replaced before anything is stored: on or off.",
     )
     page_max: int = Field(
         default=200, ge=1, le=10_000, description="Most items in one page of a list (items)."

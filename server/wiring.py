@@ -7,10 +7,14 @@ import secrets
 import sys
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
 from typing import Final
 
+from providers.media.folder import MediaFolder
+from providers.recordings.claude_code import ClaudeCodeReader
+from providers.recordings.codex import CodexReader
+from providers.recordings.discovery import find_recordings
 from providers.recordings.dsh import DshReader
 from providers.sqlite.checkpoints import SqliteCheckpointStore
 from providers.sqlite.log_store import SqliteLogStore
@@ -20,9 +24,11 @@ from server.live_services import LiveServices
 from server.search_services import searching
 from server.settings import Settings
 from server.version import program_version
+from server.watching import Watching
 from sessiongraph.corpus import Corpus
 from sessiongraph.cursor import KEY_BYTES, CursorCodec
 from sessiongraph.header import EpochMillis
+from sessiongraph.import_jobs import ImportJobs
 from sessiongraph.importing import Importer
 from sessiongraph.ports import RecordingReader
 from sessiongraph.projections.registry import Registry, register_installed
@@ -39,7 +45,11 @@ The writing thread needs its turn again after every statement; behind a busy imp
 cost it up to this long.
 """
 
-READERS: Final[tuple[RecordingReader, ...]] = (DshReader(),)
+READERS: Final[tuple[RecordingReader, ...]] = (
+    DshReader(),
+    CodexReader(),
+    ClaudeCodeReader(),
+)
 """The recorders whose files are understood, asked in this order."""
 
 
@@ -47,7 +57,8 @@ READERS: Final[tuple[RecordingReader, ...]] = (DshReader(),)
 class Services:
     """Everything that a server or a command works with, over one open store.
 
-    live: None in a command, which opens no sessions. search: None where it is turned off.
+    live, imports: None in a command, which opens no sessions. search: None where it is turned off.
+    watching: None where no folder is watched.
     """
 
     settings: Settings
@@ -56,6 +67,8 @@ class Services:
     importer: Importer
     live: LiveServices | None = None
     search: Search | None = None
+    watching: Watching | None = None
+    imports: ImportJobs | None = None
 
     def of_operations(self) -> OperationServices:
         """What is offered to every GraphQL operation."""
@@ -79,6 +92,7 @@ class Services:
             self.live.projections,
             references,
             self.search,
+            imports=self.imports,
         )
 
 
@@ -97,11 +111,23 @@ async def open_for_serving(settings: Settings, directory: DataDirectory) -> Asyn
         checkpoints = SqliteCheckpointStore(store)
         registry = all_projections()
         live = LiveServices(settings, store, store, checkpoints, registry, cursors, now_ms)
-        async with (
-            searching(settings, store, store, directory.index_path, cursors, live.settle) as search,
-            live.running(),
-        ):
-            yield _services(settings, store, cursors, live, search)
+        async with AsyncExitStack() as running:
+            search = await running.enter_async_context(
+                searching(settings, store, store, directory.index_path, cursors, live.settle)
+            )
+            services = _services(settings, store, cursors, live, search)
+            imports = ImportJobs(
+                services.importer, lambda paths: list(find_recordings(paths, READERS))
+            )
+            live.stopping.append(imports.stop)
+            services = replace(services, imports=imports)
+            await running.enter_async_context(live.running())
+            await running.enter_async_context(imports.running())
+            if settings.watch:
+                watching = Watching(settings, services.importer, live.files, READERS)
+                await running.enter_async_context(watching.running())
+                services = replace(services, watching=watching)
+            yield services
 
 
 @asynccontextmanager
@@ -155,7 +181,9 @@ def _services(
     )
     corpus = Corpus(store) if live is None else live.corpus
     query = SessionQuery(corpus, cursors, limits)
-    return Services(settings, store, query, Importer(store, now_ms), live, search)
+    media = MediaFolder(DataDirectory(settings.data_dir).media_path)
+    importer = Importer(store, now_ms, media, redact=settings.redact)
+    return Services(settings, store, query, importer, live, search)
 
 
 def all_projections() -> Registry:

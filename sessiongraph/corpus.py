@@ -1,9 +1,10 @@
 """The logical corpus: every session once, wherever it can be read from.
 
-A session can be *live* (open in this server, the authority for its id), *persisted* (in the log
-store), or both; a live one is preferred, and neither place hides the other. One observation is a
-read transaction of the store together with what every live session had accepted beyond it at the
-same moment; everything asked of it is answered from these two (log.md, "The two places").
+A session can be *live* (open in this server, the authority for its id, or followed here while its
+recorder writes it), *persisted* (in the log store), or both; a live one is preferred, and neither
+place hides the other. One observation is a read transaction of the store together with what every
+live session had accepted beyond it at the same moment; everything asked of it is answered from
+these two (log.md, "The two places").
 """
 
 from __future__ import annotations
@@ -64,7 +65,12 @@ class LiveView(Protocol):
 
     @property
     def ids(self) -> Collection[str]:
-        """Every live session."""
+        """Every session that is open here."""
+        ...
+
+    @property
+    def followed(self) -> Collection[str]:
+        """Sessions that are live elsewhere and are followed by their files, which grow."""
         ...
 
     @property
@@ -160,6 +166,8 @@ class CorpusView:
         wanted = selection.availability
         if wanted is not None and Availability.PERSISTED not in wanted:
             candidates = [self._from_memory(session_id) for session_id in self._live.ids]
+            followed = [each for each in self._live.followed if each not in self._live.ids]
+            candidates += (await self.find(followed)).values() if followed else ()
             page = _page(candidates, selection, order, limit, after, before)
             # Their older events lie in the store, where it can be read.
             found = await self.find([session.session_id for session in page])
@@ -271,7 +279,7 @@ class CorpusView:
             return LogicalSession(
                 session_id,
                 stored.header,
-                session_id in self._live.ids,
+                self._is_live(session_id),
                 True,
                 stored.last_seq,
                 stored.title,
@@ -280,6 +288,9 @@ class CorpusView:
                 TailedLog(self._reader, stored, LiveTail(session_id), self._failure),
             )
         return self._beyond(capture, stored)
+
+    def _is_live(self, session_id: str) -> bool:
+        return session_id in self._live.ids or session_id in self._live.followed
 
     def _conflicting(
         self, session_id: str, header: SessionHeader, stored: StoredSession
@@ -329,7 +340,7 @@ class CorpusView:
         return LogicalSession(
             session_id,
             capture.header,
-            session_id in self._live.ids,
+            self._is_live(session_id),
             stored is not None,
             max(capture.visible_seq, stored_seq),
             capture.title,
@@ -416,6 +427,7 @@ class _NothingLive:
     """The live half of a program that opens no sessions."""
 
     ids: Collection[str] = frozenset()
+    followed: Collection[str] = frozenset()
     ahead: Mapping[str, LiveCapture] = {}
 
     def view(self) -> LiveView:

@@ -1,4 +1,4 @@
-"""Importing recorders' files: each file a session, all or nothing, in constant memory.
+"""Importing recorders' files: each session of a file all or nothing, in constant memory.
 
 A reader yields a file's entries in order; they are folded through the surface here, so that a log
 which breaks a rule is refused before anything of it can be seen, and written as staged rows that
@@ -14,25 +14,34 @@ What a file is to us depends on what the store knows:
 * the file was rewritten, or is a higher generation beside the one that was read: it is read anew
   and takes the place of the stored log, under a new epoch;
 * the id belongs to another log: it is refused as a conflict.
+
+A file can hold further sessions between the lines of its first one. They are met while the first
+one is read and are taken after it, one by one; until they are, the file counts as changed, so that
+a crash in between loses none of them.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from typing import Final
 
 from sessiongraph.errors import SessionGraphError
-from sessiongraph.event import Seq
+from sessiongraph.event import Entry, Seq
 from sessiongraph.header import EpochMillis, SessionHeader, SourceKind
 from sessiongraph.ports import (
+    NEVER_UNCHANGED,
     LogStore,
+    MediaStore,
     RecordedEntry,
     RecordedLog,
+    RecordedPart,
     RecordingReader,
     RecordingRefused,
     RecordingRewritten,
@@ -41,7 +50,8 @@ from sessiongraph.ports import (
     StoredSession,
     is_about_the_tail,
 )
-from sessiongraph.recorded_batches import RecordedBatches, compare
+from sessiongraph.recorded_batches import RecordedBatches, compare, holds_all, is_held
+from sessiongraph.redaction import Redaction
 from sessiongraph.surface import SurfaceNode
 
 
@@ -56,7 +66,11 @@ class ImportRefusal:
 
 @dataclass(slots=True)
 class ImportReport:
-    """What an import did so far; ``bytes`` are of JSON, decompressed."""
+    """What an import did so far.
+
+    files: looked at. imported, resumed, unchanged: sessions. bytes: of JSON, decompressed.
+    redacted: secrets that were replaced, by their kinds.
+    """
 
     files: int = 0
     imported: int = 0
@@ -65,10 +79,19 @@ class ImportReport:
     refused: list[ImportRefusal] = field(default_factory=list)
     events: int = 0
     bytes: int = 0
+    redacted: Counter[str] = field(default_factory=Counter)
     done: bool = False
 
 
+SECRETS_REPLACED: Final = "Secrets were replaced when the file was read."
+
 Progress = Callable[[ImportReport], None]
+OnSession = Callable[[Path, str], None]
+"""Told of each session that was imported or has grown, and from which file."""
+
+
+_Rule = Callable[[Iterator[RecordedEntry], AsyncIterator[list[Entry]]], Awaitable[bool]]
+"""How a file relates to a stored log that it differs from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +99,37 @@ class _Options:
     dry_run: bool
     restore_deleted: bool
     on_progress: Progress | None
+    on_session: OnSession | None
+    redact: bool
+
+
+@dataclass(slots=True)
+class _Turn:
+    """Whoever works on a file or waits for it."""
+
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    users: int = 0
 
 
 class Importer:
-    """Brings recorders' files into a store."""
+    """Brings recorders' files into a store.
 
-    def __init__(self, store: LogStore, now: Callable[[], EpochMillis]) -> None:
+    media: keeps the images in them; None where nothing does. redact: replace secrets in them.
+    """
+
+    def __init__(
+        self,
+        store: LogStore,
+        now: Callable[[], EpochMillis],
+        media: MediaStore | None = None,
+        *,
+        redact: bool = False,
+    ) -> None:
         self._store = store
         self._now = now
+        self._media = media
+        self._redact = redact
+        self._turns: dict[Path, _Turn] = {}
 
     async def run(
         self,
@@ -92,6 +138,7 @@ class Importer:
         dry_run: bool = False,
         restore_deleted: bool = False,
         on_progress: Progress | None = None,
+        on_session: OnSession | None = None,
     ) -> ImportReport:
         """Import every recording in order; a reader of None means nobody knows the format.
 
@@ -100,18 +147,20 @@ class Importer:
         """
         found = list(recordings)
         report = ImportReport()
-        options = _Options(dry_run, restore_deleted, on_progress)
+        options = _Options(dry_run, restore_deleted, on_progress, on_session, self._redact)
         superseded = _superseded(found)
         for path, reader in found:
             report.files += 1
             try:
                 if reader is None:
-                    raise RecordingRefused(path, None, "no reader knows this format")
+                    line = 1 if await asyncio.to_thread(path.is_file) else None
+                    raise RecordingRefused(path, line, "no reader knows this format")
                 if path in superseded:
                     report.unchanged += 1
                 else:
-                    file = _FileImport(self._store, self._now, report, path.resolve(), options)
-                    await file.take(reader)
+                    real = await asyncio.to_thread(path.resolve)
+                    async with self._alone(real):
+                        await self._take(real, reader, report, options)
             except RecordingRefused as refusal:
                 report.refused.append(
                     ImportRefusal(str(refusal.path), refusal.line, refusal.reason)
@@ -125,6 +174,35 @@ class Importer:
             on_progress(report)
         return report
 
+    @asynccontextmanager
+    async def _alone(self, path: Path) -> AsyncIterator[None]:
+        """One import of a file at a time: a watched file may be imported by hand as well."""
+        turn = self._turns.setdefault(path, _Turn())
+        turn.users += 1
+        try:
+            async with turn.lock:
+                yield
+        finally:
+            turn.users -= 1
+            if not turn.users:
+                del self._turns[path]
+
+    async def _take(
+        self, path: Path, reader: RecordingReader, report: ImportReport, options: _Options
+    ) -> None:
+        first = _FileImport(self._store, self._now, self._media, report, path, options, None)
+        log = await first.take(reader)
+        if log is None or not log.parts:
+            return
+        for part in log.parts:
+            further = _FileImport(self._store, self._now, self._media, report, path, options, part)
+            try:
+                await further.take(reader)
+            except RecordingRefused as refusal:
+                report.refused.append(ImportRefusal(str(path), refusal.line, refusal.reason))
+        if not options.dry_run:
+            await self._store.remember_recording(log.state)
+
 
 def _superseded(found: list[tuple[Path, RecordingReader | None]]) -> set[Path]:
     by_reader: dict[int, tuple[RecordingReader, list[Path]]] = {}
@@ -135,50 +213,60 @@ def _superseded(found: list[tuple[Path, RecordingReader | None]]) -> set[Path]:
 
 
 class _FileImport:
-    """One file on its way into the store."""
+    """One session of a file on its way into the store; part: None for the first one."""
 
     def __init__(
         self,
         store: LogStore,
         now: Callable[[], EpochMillis],
+        media: MediaStore | None,
         report: ImportReport,
         path: Path,
         options: _Options,
+        part: RecordedPart | None,
     ) -> None:
         self._store = store
         self._now = now
+        self._media = None if options.dry_run else media
         self._report = report
         self._path = path
         self._options = options
+        self._part = part
+        self._redaction = Redaction() if options.redact else None
 
-    async def take(self, reader: RecordingReader) -> None:
-        """Import the file.
+    async def take(self, reader: RecordingReader) -> RecordedLog | None:
+        """Import the session; answers what was read, None where nothing had to be.
 
         Raises:
             RecordingRefused: with the reason.
         """
+        key = str(self._path) if self._part is None else f"{self._path}#{self._part.key}"
         async with self._store.observe() as view:
-            state = await view.recording(str(self._path))
+            state = await view.recording(key)
             known, rewritten = None, True
             if state is not None:
                 known = (await view.find([state.session_id])).get(state.session_id)
         if state is not None and known is not None:
             if _is_unchanged(self._path, state):
                 self._report.unchanged += 1
-                return
-            if self._is_source_of(known):
+                return None
+            rewritten = state.size != NEVER_UNCHANGED
+            if rewritten and not _is_detached(known.header):
                 try:
-                    log = await _open(reader, self._path, state)
+                    log = await self._open(reader, state)
                     if state.next_seq == known.last_seq + 1:
                         await self._resume(known, log)
-                        return
+                        return log
                     rewritten = False
                 except RecordingRewritten:
                     pass
-        await self._take_whole(reader, rewritten=rewritten)
+        return await self._take_whole(reader, rewritten=rewritten)
 
-    async def _take_whole(self, reader: RecordingReader, *, rewritten: bool) -> None:
-        log = await _open(reader, self._path, None)
+    async def _open(self, reader: RecordingReader, resume: RecordingState | None) -> RecordedLog:
+        return await asyncio.to_thread(reader.open, self._path, resume, self._part, self._redaction)
+
+    async def _take_whole(self, reader: RecordingReader, *, rewritten: bool) -> RecordedLog:
+        log = await self._open(reader, None)
         session_id = log.header.session_id
         async with self._store.observe() as view:
             stored = (await view.find([session_id])).get(session_id)
@@ -196,51 +284,67 @@ class _FileImport:
         elif self._is_beside(stored) and log.header.version < stored.header.version:
             self._report.unchanged += 1
         else:
-            await self._compare(log, stored)
+            return await self._compare(reader, log, stored)
+        return log
 
     async def _import(self, log: RecordedLog) -> None:
         staged = None if self._options.dry_run else await self._store.stage(log.header)
         async with _abandoned_on_failure(staged), _closed_after(log.entries()) as entries:
             batches = self._batches(entries, (), 0, staged, None)
-            await self._write(staged, batches, log)
+            notes = await self._write(staged, batches, log)
             if staged is not None:
-                source = replace(log.header.source, imported_at=self._now())
-                await staged.publish(replace(log.header, source=source), log.state)
+                notes = (*log.header.source.notes, *notes)
+                source = replace(log.header.source, imported_at=self._now(), notes=notes)
+                await staged.publish(replace(log.header, source=source), _reached(log))
         self._report.imported += 1
+        self._tell(log.header.session_id)
 
     async def _resume(self, stored: StoredSession, log: RecordedLog) -> None:
         async with _closed_after(log.entries()) as entries:
             await self._grow(stored, log, entries)
 
-    async def _compare(self, log: RecordedLog, stored: StoredSession) -> None:
-        """Meet a log under an id that was read from elsewhere: the same log, or a conflict."""
-        async with _closed_after(log.entries()) as entries:
-            await self._compare_entries(log, stored, entries)
+    async def _compare(
+        self, reader: RecordingReader, log: RecordedLog, stored: StoredSession
+    ) -> RecordedLog:
+        """Meet a log under an id that was read from elsewhere: the same log, or a conflict.
 
-    async def _compare_entries(
-        self, log: RecordedLog, stored: StoredSession, entries: Iterator[RecordedEntry]
-    ) -> None:
-        difference: str | None
+        One that holds all that is stored and more in between takes its place, and one of which all
+        is stored is an older copy: recorders write some of their records late.
+        """
         if stored.header.source.kind is SourceKind.API:
-            difference = "it was made through the API"
-        elif conflicts := _known_conflicts(log.header, stored.header):
-            difference = f"{', '.join(conflicts)} differ"
-        else:
+            raise self._conflict(stored, "it was made through the API")
+        if conflicts := _known_conflicts(log.header, stored.header):
+            raise self._conflict(stored, f"{', '.join(conflicts)} differ")
+        async with _closed_after(log.entries()) as entries:
             async with self._store.observe() as view:
                 comparison = await compare(entries, view.entries(stored))
-            difference = comparison.difference
-            if difference is None and comparison.surplus:
+            if comparison.surplus:
                 await self._grow(stored, log, chain(comparison.surplus, entries))
-                return
-        if difference is not None:
-            place = stored.header.source.path or "elsewhere"
-            raise RecordingRefused(
-                self._path,
-                None,
-                f"another log with the id {stored.header.session_id!r} is stored already "
-                f"(from {place}): {difference}",
-            )
-        await self._remember(log)
+                return log
+        if comparison.difference is None:
+            await self._remember(log)
+            return log
+        if await self._stands(holds_all, await self._open(reader, None), stored):
+            log = await self._open(reader, None)
+            await self._import(log)
+        elif await self._stands(is_held, log := await self._open(reader, None), stored):
+            await self._remember(log)
+        else:
+            raise self._conflict(stored, comparison.difference)
+        return log
+
+    async def _stands(self, rule: _Rule, log: RecordedLog, stored: StoredSession) -> bool:
+        async with _closed_after(log.entries()) as entries, self._store.observe() as view:
+            return await rule(entries, view.entries(stored))
+
+    def _conflict(self, stored: StoredSession, difference: str) -> RecordingRefused:
+        place = stored.header.source.path or "elsewhere"
+        return RecordingRefused(
+            self._path,
+            None,
+            f"another log with the id {stored.header.session_id!r} is stored already "
+            f"(from {place}): {difference}",
+        )
 
     async def _grow(
         self, stored: StoredSession, log: RecordedLog, entries: Iterable[RecordedEntry]
@@ -250,8 +354,8 @@ class _FileImport:
         staged = None if self._options.dry_run else await self._store.stage_growth(stored)
         async with _abandoned_on_failure(staged):
             batches = self._batches(entries, nodes, stored.last_seq + 1, staged, stored)
-            await self._write(staged, batches, log)
-            header = _grown_header(stored.header, log)
+            notes = await self._write(staged, batches, log)
+            header = _grown_header(stored.header, log, notes)
             told_anew = set(header.source.notes) != set(stored.header.source.notes)
             if batches.next_seq == stored.last_seq + 1 and not told_anew:
                 if staged is not None:
@@ -259,8 +363,13 @@ class _FileImport:
                 await self._remember(log)
                 return
             if staged is not None:
-                await staged.publish(header, log.state)
+                await staged.publish(header, _reached(log))
         self._report.resumed += 1
+        self._tell(stored.header.session_id)
+
+    def _tell(self, session_id: str) -> None:
+        if self._options.on_session is not None:
+            self._options.on_session(self._path, session_id)
 
     def _batches(
         self,
@@ -276,7 +385,13 @@ class _FileImport:
         elif stored is not None:
             payload_of = partial(self._stored_payload, stored)
         return RecordedBatches(
-            self._path, entries, nodes, next_seq, payload_of, keep_results=staged is None
+            self._path,
+            entries,
+            nodes,
+            next_seq,
+            payload_of,
+            keep_results=staged is None,
+            media=self._media,
         )
 
     async def _stored_payload(self, stored: StoredSession, seq: Seq) -> bytes:
@@ -285,8 +400,13 @@ class _FileImport:
 
     async def _write(
         self, staged: StagedLog | None, batches: RecordedBatches, log: RecordedLog
-    ) -> None:
-        """Read batch after batch and stage each while the next is being read."""
+    ) -> tuple[str, ...]:
+        """Read batch after batch and stage each while the next is being read.
+
+        Answers what is worth saying of what was replaced meanwhile.
+        """
+        replaced = Counter() if self._redaction is None else self._redaction.counts
+        before = Counter(replaced)
         events, octets, begun = self._report.events, self._report.bytes, batches.next_seq
         reading = asyncio.ensure_future(batches.read())
         try:
@@ -303,10 +423,12 @@ class _FileImport:
             await asyncio.gather(reading, return_exceptions=True)
             raise
         self._report.bytes = octets + log.bytes_read
+        self._report.redacted += replaced - before
+        return (SECRETS_REPLACED,) if replaced != before else ()
 
     async def _remember(self, log: RecordedLog) -> None:
         if not self._options.dry_run:
-            await self._store.remember_recording(log.state)
+            await self._store.remember_recording(_reached(log))
         self._report.unchanged += 1
 
     def _is_source_of(self, stored: StoredSession) -> bool:
@@ -347,8 +469,9 @@ async def _closed_after(entries: Iterator[RecordedEntry]) -> AsyncIterator[Itera
         await asyncio.to_thread(_close, entries)
 
 
-async def _open(reader: RecordingReader, path: Path, resume: RecordingState | None) -> RecordedLog:
-    return await asyncio.to_thread(reader.open, path, resume)
+def _reached(log: RecordedLog) -> RecordingState:
+    """How far the file was read, as long as there are further sessions in it to be taken."""
+    return replace(log.state, size=NEVER_UNCHANGED) if log.parts else log.state
 
 
 def _is_unchanged(path: Path, state: RecordingState) -> bool:
@@ -379,7 +502,10 @@ def _is_detached(header: SessionHeader) -> bool:
     return header.source.kind is not SourceKind.API and header.source.path is None
 
 
-def _grown_header(header: SessionHeader, log: RecordedLog) -> SessionHeader:
+def _grown_header(
+    header: SessionHeader, log: RecordedLog, further: tuple[str, ...]
+) -> SessionHeader:
     earlier = (note for note in header.source.notes if not is_about_the_tail(note))
-    notes = dict.fromkeys((*earlier, *log.header.source.notes))
-    return replace(header, source=replace(header.source, notes=tuple(notes)))
+    notes = dict.fromkeys((*earlier, *log.header.source.notes, *further))
+    path = log.header.source.path
+    return replace(header, source=replace(header.source, path=path, notes=tuple(notes)))

@@ -69,6 +69,7 @@ class _Held:
 class _View:
     sessions: Mapping[str, _Held]
     ahead: Mapping[str, LiveCapture]
+    followed: Collection[str]
 
     @property
     def ids(self) -> Collection[str]:
@@ -99,10 +100,26 @@ class LiveSessions:
         # with.
         self._held: dict[str, _Held] = {}
         self._ahead: dict[str, LiveSession] = {}
+        self._followed: frozenset[str] = frozenset()
 
     def view(self) -> _View:
         """The live sessions as they are now; costs only those that are ahead of the store."""
-        return _View(self._held, {key: session.capture() for key, session in self._ahead.items()})
+        captures = {key: session.capture() for key, session in self._ahead.items()}
+        return _View(self._held, captures, self._followed)
+
+    def follow(self, session_id: str) -> bool:
+        """A session's file grows; False when that was known."""
+        if session_id in self._followed:
+            return False
+        self._followed |= {session_id}
+        return True
+
+    def unfollow(self, session_id: str) -> bool:
+        """A session's file does not grow any more; False when that was known."""
+        if session_id not in self._followed:
+            return False
+        self._followed -= {session_id}
+        return True
 
     def get(self, session_id: str) -> LiveSession | None:
         """The live session with this id."""

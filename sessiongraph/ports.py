@@ -22,6 +22,7 @@ from sessiongraph.citations import CitedKey, CitingKey, SessionCitation
 from sessiongraph.event import Entry, PlacedEvent, Seq
 from sessiongraph.filters import EventSelection, SessionSelection
 from sessiongraph.header import EpochMillis, SessionHeader, SourceKind
+from sessiongraph.redaction import Redaction
 from sessiongraph.surface import SurfaceNode, Transition
 
 Position = int
@@ -298,6 +299,7 @@ class RecordingState:
     line: lines read for good, the header's included.
     next_seq: the seq that the next event of the file must have.
     fingerprint: of the part already read, to tell growth from rewriting.
+    memory: what else the reader must know to go on; only the reader that wrote it understands it.
     """
 
     path: str
@@ -308,6 +310,11 @@ class RecordingState:
     line: int
     next_seq: Seq
     fingerprint: str
+    memory: bytes = b""
+
+
+NEVER_UNCHANGED: Final = -1
+"""As a size: the file is to be read anew, whatever it looks like."""
 
 
 class StagedLog(Protocol):
@@ -378,7 +385,10 @@ class LogStore(Protocol):
         ...
 
     async def stage(self, header: SessionHeader) -> StagedLog:
-        """A log that, when published, takes the place of a stored one with its id, if any."""
+        """A log that, when published, takes the place of a stored one with its id, if any.
+
+        What was remembered of the files that the stored one was read from is forgotten then.
+        """
         ...
 
     async def stage_growth(self, session: StoredSession) -> StagedLog:
@@ -417,11 +427,52 @@ class RecordingRefused(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class RecordedMedia:
+    """An image or another thing that a file holds in full and a log only names.
+
+    name: the SHA-256 of its content, in hexadecimal digits.
+    """
+
+    name: str
+    content: bytes
+
+
+class MediaStore(Protocol):
+    """Keeps media by their content: the same content is kept once."""
+
+    def keep(self, media: RecordedMedia) -> None:
+        """Keep it, on disk when this returns.
+
+        Raises:
+            PersistenceFailed: the disk refused.
+        """
+        ...
+
+
+@dataclass(slots=True)
 class RecordedEntry:
-    """An entry and the line of the file that it came from, counted from 1."""
+    """An entry and the line of the file that it came from, counted from 1.
+
+    media: what was taken out of the entry, to be kept before the entry can be seen.
+    """
 
     entry: Entry
     line: int
+    media: tuple[RecordedMedia, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedPart:
+    """A further session inside of a file, between the lines of the first one.
+
+    key: names it in the file, at every reading alike.
+    lines: those that belong to it and were not read before, counted from 1.
+    place: where the first of them begins; only the reader that found it understands it.
+    """
+
+    key: str
+    lines: Sequence[int]
+    place: tuple[int, int]
 
 
 UNFINISHED_LINE: Final = "The last line was not finished when the file was read."
@@ -457,6 +508,11 @@ class RecordedLog(Protocol):
         """Bytes of JSON read so far, decompressed; for progress."""
         ...
 
+    @property
+    def parts(self) -> Sequence[RecordedPart]:
+        """Further sessions of which this reading saw something; final once exhausted."""
+        ...
+
     def entries(self) -> Iterator[RecordedEntry]:
         """What the file holds, in order.
 
@@ -481,8 +537,17 @@ class RecordingReader(Protocol):
         """Files that another one in ``paths`` takes the place of."""
         ...
 
-    def open(self, path: Path, resume: RecordingState | None) -> RecordedLog:
+    def open(
+        self,
+        path: Path,
+        resume: RecordingState | None,
+        part: RecordedPart | None = None,
+        redaction: Redaction | None = None,
+    ) -> RecordedLog:
         """Begin to read; with ``resume`` from where an earlier import stopped.
+
+        part: read this further session of the file instead of the first one.
+        redaction: what replaces the secrets in every line; None leaves them.
 
         Raises:
             RecordingRefused: the file cannot be read faithfully. Iterating raises it too.

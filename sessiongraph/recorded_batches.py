@@ -14,14 +14,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from sessiongraph import lossless
-from sessiongraph.event import DeltaRun, Entry, Seq, SessionEvent, events_of
+from sessiongraph.event import APPEND, DeltaRun, Entry, Seq, SessionEvent, events_of
 from sessiongraph.payloads import tool_result_without_content
-from sessiongraph.ports import PlacedEntry, RecordedEntry, RecordingRefused
+from sessiongraph.ports import MediaStore, PlacedEntry, RecordedEntry, RecordingRefused
 from sessiongraph.surface import Surface, SurfaceNode, SurfaceRuleBroken
 
 BATCH_ENTRIES: Final = 1000
 BATCH_BYTES: Final = 2 << 20
 """Where a batch ends: whichever is reached first. A run counts 16 bytes a member."""
+
+_BRACKETS: Final = frozenset({"turn/start", "turn/end", "step/start", "step/end"})
 
 _AT_HAND: Final = 3
 """Batches whose events are kept for the fold: the one being read, and those on their way."""
@@ -32,6 +34,7 @@ class RecordedBatches:
 
     payload_of: asks the store for the payload of an event that is no longer at hand.
     keep_results: remember every tool result without its content instead, where nothing is stored.
+    media: keeps what the entries had in them, before they are handed out; None: nothing does.
     """
 
     def __init__(
@@ -43,12 +46,14 @@ class RecordedBatches:
         payload_of: Callable[[Seq], Awaitable[bytes]] | None,
         *,
         keep_results: bool,
+        media: MediaStore | None = None,
     ) -> None:
         self._path = path
         self._entries = iter(entries)
         self._surface = Surface(self._data_of, nodes, next_seq)
         self._payload_of = payload_of
         self._keep_results = keep_results
+        self._media = media
         self._kept: dict[Seq, Mapping[str, Any]] = {}
         self._at_hand: deque[dict[Seq, SessionEvent]] = deque(maxlen=_AT_HAND)
         self._loop = asyncio.get_running_loop()
@@ -77,6 +82,9 @@ class RecordedBatches:
                 transition = self._surface.advance(entry)
             except SurfaceRuleBroken as broken:
                 raise RecordingRefused(self._path, recorded.line, str(broken)) from broken
+            if self._media is not None:
+                for media in recorded.media:
+                    self._media.keep(media)
             batch.append(PlacedEntry(entry, transition))
             if isinstance(entry, DeltaRun):
                 size += 16 * len(entry.texts)
@@ -140,6 +148,76 @@ async def compare(
     if not surplus:
         surplus = await asyncio.to_thread(lambda: tuple(_take(entries)))
     return Comparison(None, surplus)
+
+
+async def holds_all(entries: Iterator[RecordedEntry], stored: AsyncIterator[list[Entry]]) -> bool:
+    """Whether a file tells everything that is stored, in the same order, with more in between.
+
+    Raises:
+        RecordingRefused: the file cannot be read faithfully.
+    """
+    told = (event for recorded in entries for event in events_of(recorded.entry))
+    missing = 0
+    async for page in stored:
+        events = [event for entry in page for event in events_of(entry)]
+        passed_over = await asyncio.to_thread(_pass_over, events, told)
+        if passed_over is None:
+            return False
+        missing += passed_over
+    return missing > 0
+
+
+async def is_held(entries: Iterator[RecordedEntry], stored: AsyncIterator[list[Entry]]) -> bool:
+    """Whether everything that a file tells is stored, in the same order, with more in between.
+
+    Raises:
+        RecordingRefused: the file cannot be read faithfully.
+    """
+    told = (event for recorded in entries for event in events_of(recorded.entry))
+    wanted = await asyncio.to_thread(next, told, None)
+    async for page in stored:
+        events = [event for entry in page for event in events_of(entry)]
+        wanted = await asyncio.to_thread(_met_in, events, wanted, told)
+    return wanted is None
+
+
+def _met_in(
+    events: list[SessionEvent], wanted: SessionEvent | None, told: Iterator[SessionEvent]
+) -> SessionEvent | None:
+    """The first of what is told, from ``wanted`` on, that ``events`` do not hold in order."""
+    for event in events:
+        if wanted is None:
+            break
+        if _say_the_same(event, wanted):
+            wanted = next(told, None)
+    return wanted
+
+
+def _pass_over(events: list[SessionEvent], told: Iterator[SessionEvent]) -> int | None:
+    """How many events had to be passed over to meet all of ``events``; None: some never came."""
+    passed_over = 0
+    for event in events:
+        for other in told:
+            if _say_the_same(event, other):
+                break
+            passed_over += 1
+        else:
+            return None
+    return passed_over
+
+
+def _say_the_same(event: SessionEvent, other: SessionEvent) -> bool:
+    """Whether two events differ at most in their numbers and those that they refer to.
+
+    Brackets may differ in their times: those are of whatever record stood before them.
+    """
+    mine, theirs = event.source_event_seqs, other.source_event_seqs
+    return (
+        (event.type, event.ignorable, event.payload) == (other.type, other.ignorable, other.payload)
+        and (event.time == other.time or event.type in _BRACKETS)
+        and (event.surface_op == APPEND) is (other.surface_op == APPEND)
+        and (mine is None) is (theirs is None)
+    )
 
 
 def _compare_page(

@@ -442,6 +442,11 @@ class PlainLogStore:
         if base is None:
             kind = CommitKind.REPLACED if header.session_id in self._logs else CommitKind.IMPORTED
             kind = CommitKind.CREATED if must_be_new else kind
+            self._recordings = {
+                path: state
+                for path, state in self._recordings.items()
+                if kind is not CommitKind.REPLACED or state.session_id != header.session_id
+            }
             self._put_new(header, entries)
         else:
             kind, first = CommitKind.APPENDED, base.last_seq + 1

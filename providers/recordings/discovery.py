@@ -17,7 +17,9 @@ from providers.recordings.lines import BEGINNING, Lines
 from providers.recordings.zstd_frames import DamagedFrame
 from sessiongraph.ports import RecordingReader
 
-_ENDINGS: Final = (".jsonl", ".jsonl.zstd")
+ENDINGS: Final = (".jsonl", ".jsonl.zstd")
+"""How names of files end that may be recordings."""
+
 _PEEK_BYTES: Final = 64 * 1024
 _LONGEST_PEEKED_LINE: Final = 4 * 1024 * 1024
 
@@ -52,7 +54,7 @@ def find_recordings(
 
 
 def _may_be_recording(path: Path) -> bool:
-    return path.name.endswith(_ENDINGS) or path.is_dir()
+    return path.name.endswith(ENDINGS) or path.is_dir()
 
 
 def reader_of(path: Path, readers: Sequence[RecordingReader]) -> RecordingReader | None:

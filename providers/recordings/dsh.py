@@ -16,13 +16,11 @@ front to back, a row at a time; what the rows say is not changed. These hold for
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from providers.recordings.dsh_files import generation_of, superseded
 from providers.recordings.dsh_header import NotAHeader, looks_like_header, read_header
@@ -30,6 +28,7 @@ from providers.recordings.dsh_notes import DshNotes
 from providers.recordings.dsh_rows import BrokenRow, DshRows, UnnumberedRow
 from providers.recordings.dsh_vocabulary import LAST_PACKED_VERSION
 from providers.recordings.fingerprint import fingerprint, mark_of
+from providers.recordings.growing_file import opened, require_grown
 from providers.recordings.lines import BEGINNING, MAX_LINE_BYTES, Lines
 from providers.recordings.zstd_frames import DamagedFrame
 from sessiongraph import lossless
@@ -40,11 +39,13 @@ from sessiongraph.ports import (
     UNFINISHED_LINE,
     RecordedEntry,
     RecordedLog,
+    RecordedPart,
     RecordingReader,
     RecordingRefused,
     RecordingRewritten,
     RecordingState,
 )
+from sessiongraph.redaction import Redaction
 
 
 class DshReader(RecordingReader):
@@ -72,7 +73,13 @@ class DshReader(RecordingReader):
     def superseded(self, paths: Sequence[Path]) -> Mapping[Path, Path]:
         return superseded(paths)
 
-    def open(self, path: Path, resume: RecordingState | None) -> DshLog:
+    def open(
+        self,
+        path: Path,
+        resume: RecordingState | None,
+        part: RecordedPart | None = None,  # noqa: ARG002
+        redaction: Redaction | None = None,
+    ) -> DshLog:
         """Read the header; the file is open only during this call.
 
         Raises:
@@ -81,11 +88,11 @@ class DshReader(RecordingReader):
         """
         if resume is not None and resume.line == 0:
             resume = None
-        with _opened(path) as (file, status):
+        with opened(path) as (file, status):
             if resume is not None:
-                _require_grown(path, file, status.st_size, resume)
+                require_grown(path, file, status.st_size, resume)
             line = _first_line(path, Lines(file, self._max_line_bytes))
-            log = DshLog(path, status, line, resume, self._max_line_bytes)
+            log = DshLog(path, status, line, resume, self._max_line_bytes, redaction)
         if resume is not None and log.header.session_id != resume.session_id:
             raise RecordingRewritten(f"{path}: the header has another id now")
         return log
@@ -101,6 +108,7 @@ class DshLog(RecordedLog):
         header_line: bytes | None,
         resume: RecordingState | None,
         max_line_bytes: int,
+        redaction: Redaction | None = None,
     ) -> None:
         self._path = path
         self._notes = DshNotes()
@@ -109,6 +117,7 @@ class DshLog(RecordedLog):
         self._rows = DshRows(self._header.version, self._notes)
         self._resume = resume
         self._max_line_bytes = max_line_bytes
+        self._redaction = redaction
         self._line = resume.line if resume else 0
         self._next_seq = resume.next_seq if resume else 0
         self._lines: Lines | None = None
@@ -156,6 +165,11 @@ class DshLog(RecordedLog):
     def bytes_read(self) -> int:
         return self._lines.bytes_read if self._lines is not None else 0
 
+    @property
+    def parts(self) -> Sequence[RecordedPart]:
+        """None: a file of dsh is one session."""
+        return ()
+
     def entries(self) -> Iterator[RecordedEntry]:
         """What the file holds, or gained; to be called once.
 
@@ -174,11 +188,11 @@ class DshLog(RecordedLog):
             self._reading.close()
 
     def _read(self) -> Generator[RecordedEntry, None, None]:
-        with _opened(self._path) as (file, status):
+        with opened(self._path) as (file, status):
             lines = self._lines = Lines(file, self._max_line_bytes)
             try:
                 if self._resume is not None:
-                    _require_grown(self._path, file, status.st_size, self._resume)
+                    require_grown(self._path, file, status.st_size, self._resume)
                     rows = lines.after(mark_of(self._resume))
                 else:
                     rows = lines.after(BEGINNING)
@@ -218,6 +232,8 @@ class DshLog(RecordedLog):
     def _entry(self, line: bytes | None) -> Entry:
         if line is None:
             raise BrokenRow(f"the line is longer than {self._max_line_bytes} bytes")
+        if self._redaction is not None:
+            line = self._redaction.replace(line)
         entry = self._rows.read(line, self._next_seq)
         if self._resume is not None and self._rows.inherited is not None:
             raise RecordingRewritten(f"{self._path}: what the session inherited ends later now")
@@ -238,26 +254,6 @@ class DshLog(RecordedLog):
             reason = f"{broken}, and a turn ends after it"
             raise RecordingRefused(self._path, number, reason) from broken
         self._notes.say(f"Line {number} {BROKEN_TAIL}: {broken}.")
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[tuple[BinaryIO, os.stat_result]]:
-    """A regular file, open for reading; every failure of the system is a refusal."""
-    try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise RecordingRefused(path, None, "not a regular file")
-        with path.open("rb") as file:
-            yield file, os.fstat(file.fileno())
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise RecordingRefused(path, None, f"the file cannot be read: {reason}") from error
-
-
-def _require_grown(path: Path, file: BinaryIO, size: int, state: RecordingState) -> None:
-    if size < state.offset:
-        raise RecordingRewritten(f"{path}: shorter than when it was read")
-    if fingerprint(file, mark_of(state)) != state.fingerprint:
-        raise RecordingRewritten(f"{path}: the part that was read before has changed")
 
 
 def _first_line(path: Path, lines: Lines) -> bytes | None:

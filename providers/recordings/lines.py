@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import codecs
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, Final
 
@@ -45,15 +45,22 @@ BEGINNING: Final = Mark()
 class Lines:
     """The lines of one open file; a single pass from a mark to the end.
 
+    change: what becomes of each line before it is given out.
     compressed: whether the file consists of zstd frames, by its first bytes.
     bytes_read: decoded bytes given out or held so far.
     unfinished: whether something stood behind the last line: a line without its newline, or a torn
         frame. Final once :meth:`after` is exhausted.
     """
 
-    def __init__(self, file: BinaryIO, limit: int = MAX_LINE_BYTES) -> None:
+    def __init__(
+        self,
+        file: BinaryIO,
+        limit: int = MAX_LINE_BYTES,
+        change: Callable[[bytes], bytes] | None = None,
+    ) -> None:
         self._file = file
         self._limit = limit
+        self._change = change
         file.seek(0)
         self.compressed = is_zstd(file.read(4))
         self.bytes_read = 0
@@ -98,10 +105,10 @@ class Lines:
                     whole = b"".join(held)
                     held.clear()  # before the line is given out: it can be large
                     held_bytes = 0
-                    yield whole if size <= self._limit else None
+                    yield self._given(whole) if size <= self._limit else None
                     del whole
                 else:
-                    yield line if size <= self._limit else None
+                    yield self._given(line) if size <= self._limit else None
             if rest:
                 held_bytes += len(rest)
                 if held_bytes <= self._limit:
@@ -109,6 +116,9 @@ class Lines:
                 else:
                     held.clear()
         self.unfinished = held_bytes > 0 or (frames is not None and frames.torn)
+
+    def _given(self, line: bytes) -> bytes:
+        return line if self._change is None else self._change(line)
 
     def _plain(self, offset: int) -> Iterator[tuple[int, bytes]]:
         self._file.seek(offset)

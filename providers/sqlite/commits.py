@@ -133,8 +133,8 @@ def remember_recording(connection: sqlite3.Connection, recording: RecordingState
     """Keep how far a recorder's file has been read."""
     connection.execute(
         "INSERT OR REPLACE INTO recordings "
-        "(path, id, size, modified_ns, offset, line, next_seq, fingerprint) "
-        "VALUES (?,?,?,?,?,?,?,?)",
+        "(path, id, size, modified_ns, offset, line, next_seq, fingerprint, memory) "
+        "VALUES (?,?,?,?,?,?,?,?,?)",
         (
             to_octets(recording.path),
             to_octets(recording.session_id),
@@ -144,6 +144,7 @@ def remember_recording(connection: sqlite3.Connection, recording: RecordingState
             recording.line,
             recording.next_seq,
             recording.fingerprint,
+            recording.memory,
         ),
     )
 

@@ -377,7 +377,7 @@ class SqliteLogReader:
 
         def read() -> RecordingState | None:
             row = self._connection.execute(
-                "SELECT id, size, modified_ns, offset, line, next_seq, fingerprint "
+                "SELECT id, size, modified_ns, offset, line, next_seq, fingerprint, memory "
                 "FROM recordings WHERE path = ?",
                 (to_octets(path),),
             ).fetchone()

@@ -245,6 +245,12 @@ def m006_covers(db: Database) -> None:
     covers.fill(db.conn)
 
 
+@migrations()
+def m007_memory_of_readers(db: Database) -> None:
+    """What a reader must know to go on where it stopped."""
+    db.execute("ALTER TABLE recordings ADD COLUMN memory BLOB NOT NULL DEFAULT x''")
+
+
 def recognise(connection: sqlite3.Connection, path: str) -> bool:
     """Whether the file is ours; False for an empty one that may become ours.
 

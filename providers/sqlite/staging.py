@@ -211,6 +211,7 @@ class SqliteStagedLog:
         if old is not None:
             connection.execute("UPDATE logs SET state = ? WHERE log = ?", (DOOMED, old[0]))
             commits.count(connection, sessions=-1, events=-(old[1] + 1))
+            connection.execute("DELETE FROM recordings WHERE id = ?", (octets,))
         connection.execute("DELETE FROM tombstones WHERE id = ?", (octets,))
         kind = CommitKind.REPLACED if old is not None else CommitKind.IMPORTED
         if self._must_be_new:

@@ -9,7 +9,14 @@ from tempfile import TemporaryDirectory
 
 import rich_click as click
 
-from server.cli.options import Common, common_options, examples, listen_options, search_option
+from server.cli.options import (
+    Common,
+    common_options,
+    examples,
+    listen_options,
+    search_option,
+    watch_option,
+)
 
 
 @click.command(
@@ -26,8 +33,14 @@ from server.cli.options import Common, common_options, examples, listen_options,
 @common_options
 @listen_options
 @search_option
+@watch_option
 def command(
-    common: Common, once: bool, host: str | None, port: int | None, search: str | None
+    common: Common,
+    once: bool,
+    host: str | None,
+    port: int | None,
+    search: str | None,
+    watch: tuple[Path, ...],
 ) -> None:
     """Start a server over the bundled sample sessions, with a live agent, and say what to try.
 
@@ -45,7 +58,12 @@ def command(
             port = 0
         level = common.log_level or "warning"
         settings = common.settings(
-            data_dir=folder, log_level=level, host=host, port=port, search=search
+            data_dir=folder,
+            log_level=level,
+            host=host,
+            port=port,
+            search=search,
+            watch=watch or None,
         )
         from server.cli.demo_agent import DemoAgent
         from server.cli.demo_stories import STORIES

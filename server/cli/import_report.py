@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -40,15 +41,8 @@ class ImportView:
         self, services: Services, paths: Sequence[Path], *, dry_run: bool, restore_deleted: bool
     ) -> None:
         """Find the recordings below ``paths`` and import them."""
-        began = time.monotonic()
         recordings = await asyncio.to_thread(lambda: list(find_recordings(paths, READERS)))
-        with self._progress() as progress:
-            task = progress.add_task("importing", total=len(recordings), events=0, speed=0.0)
-
-            def on_progress(report: ImportReport) -> None:
-                speed = report.bytes / _MEGABYTE / max(time.monotonic() - began, 1e-6)
-                progress.update(task, completed=report.files, events=report.events, speed=speed)
-
+        with self._shown(len(recordings)) as on_progress:
             self.report = await services.importer.run(
                 recordings,
                 dry_run=dry_run,
@@ -56,6 +50,26 @@ class ImportView:
                 on_progress=on_progress,
             )
             on_progress(self.report)
+
+    def follow(self, paths: Sequence[Path], reports: Iterable[ImportReport]) -> None:
+        """Show an import of ``paths`` that somebody else does, as far as it has come."""
+        files = sum(1 for _ in find_recordings(paths, READERS)) if self._show else None
+        with self._shown(files) as on_progress:
+            for report in reports:
+                self.report = report
+                on_progress(report)
+
+    @contextmanager
+    def _shown(self, files: int | None) -> Iterator[Callable[[ImportReport], None]]:
+        began = time.monotonic()
+        with self._progress() as progress:
+            task = progress.add_task("importing", total=files, events=0, speed=0.0)
+
+            def on_progress(report: ImportReport) -> None:
+                speed = report.bytes / _MEGABYTE / max(time.monotonic() - began, 1e-6)
+                progress.update(task, completed=report.files, events=report.events, speed=speed)
+
+            yield on_progress
         self.seconds = time.monotonic() - began
 
     def _progress(self) -> Progress:
@@ -94,11 +108,15 @@ def print_summary(report: ImportReport, seconds: float, *, dry_run: bool) -> Non
         ("events", f"{report.events:,}"),
         ("read", f"{report.bytes / _MEGABYTE:,.1f} MB"),
         ("time", f"{seconds:,.1f} s"),
+        *(((("redacted", f"{report.redacted.total():,}"),)) if report.redacted else ()),
     )
     for name, _ in rows:
         table.add_column(name, justify="right")
     table.add_row(*(value for _, value in rows))
     stdout_console().print(table)
+    kinds = ", ".join(f"{kind} ({count:,})" for kind, count in sorted(report.redacted.items()))
+    if kinds:
+        stdout_console().print(f"redacted: {kinds}")
 
 
 def report_as_json(report: ImportReport, *, dry_run: bool) -> dict[str, Any]:
@@ -115,4 +133,5 @@ def report_as_json(report: ImportReport, *, dry_run: bool) -> dict[str, Any]:
         ],
         "events": report.events,
         "bytes": report.bytes,
+        "redacted": dict(sorted(report.redacted.items())),
     }

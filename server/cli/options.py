@@ -90,6 +90,15 @@ def search_option(command: F) -> F:
     )(command)
 
 
+watch_option = click.option(
+    "--watch",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="Follow this folder of a recorder, or file, and import what changes. Can be repeated.",
+)
+"""``--watch``, passed as a tuple of paths."""
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 """``--json``, passed as ``as_json``."""
 

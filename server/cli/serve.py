@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import rich_click as click
 
-from server.cli.options import Common, common_options, examples, listen_options, search_option
+from server.cli.options import (
+    Common,
+    common_options,
+    examples,
+    listen_options,
+    search_option,
+    watch_option,
+)
 
 
 @click.command(
     "serve",
     epilog=examples(
         "sessiongraph serve",
+        "sessiongraph serve --watch ~/.claude/projects --watch ~/.codex/sessions",
         "sessiongraph serve --port 0 --data-dir ./archive",
         "SESSIONGRAPH_PAGE_MAX=500 sessiongraph serve --log-level debug",
     ),
@@ -20,13 +29,20 @@ from server.cli.options import Common, common_options, examples, listen_options,
 @common_options
 @listen_options
 @search_option
-def command(common: Common, host: str | None, port: int | None, search: str | None) -> None:
+@watch_option
+def command(
+    common: Common,
+    host: str | None,
+    port: int | None,
+    search: str | None,
+    watch: tuple[Path, ...],
+) -> None:
     """Serve the GraphQL API over one data directory.
 
     Prints one line when it is ready, `listening on http://HOST:PORT`, and stops cleanly on SIGINT
     or SIGTERM. Only loopback addresses are accepted so far.
     """
-    settings = common.settings(host=host, port=port, search=search)
+    settings = common.settings(host=host, port=port, search=search, watch=watch or None)
     from server.cli.serving import serving
 
     async def serve() -> None:

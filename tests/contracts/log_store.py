@@ -1326,6 +1326,25 @@ class LogStoreContract:
 
         run(scenario())
 
+    def test_of_a_log_that_was_replaced_no_other_file_is_remembered(self, stores: Stores) -> None:
+        first = RecordingState("/first", "a", 10, 1, 10, 3, 2, "f", b"m")
+        other = replace(first, path="/other")
+        second = replace(first, path="/second", fingerprint="g")
+        apart = replace(first, path="/apart", session_id="b")
+
+        async def scenario() -> None:
+            async with stores.new() as store:
+                await publish(store, header("a"), conversation(3), first)
+                await publish(store, header("b"), conversation(3), apart)
+                await store.remember_recording(other)
+                await publish(store, header("a"), conversation(2), second)
+                async with store.observe() as reader:
+                    paths = ("/first", "/other", "/second", "/apart")
+                    found = [await reader.recording(path) for path in paths]
+                assert found == [None, None, second, apart]
+
+        run(scenario())
+
     def test_detaching_under_another_epoch_or_what_is_gone_is_a_conflict(
         self, stores: Stores
     ) -> None:
@@ -1340,12 +1359,19 @@ class LogStoreContract:
 
     # Recordings
 
-    @given(path=any_text, numbers=st.lists(st.integers(0, 2**62), min_size=5, max_size=5))
+    @given(
+        path=any_text,
+        numbers=st.lists(st.integers(0, 2**62), min_size=5, max_size=5),
+        memory=st.binary(max_size=9),
+    )
     def test_how_far_a_recording_was_read_comes_back_as_it_was_left(
-        self, stores: Stores, path: str, numbers: list[int]
+        self, stores: Stores, path: str, numbers: list[int], memory: bytes
     ) -> None:
         size, modified, offset, line, seq = numbers
-        state = RecordingState(path, "a\x00\ud800", size, modified, offset, line, seq, "f" * 32)
+        session_id = "a\x00\ud800"
+        state = RecordingState(
+            path, session_id, size, modified, offset, line, seq, "f" * 32, memory
+        )
 
         async def scenario() -> None:
             async with stores.new() as store:

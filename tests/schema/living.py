@@ -28,6 +28,7 @@ from sessiongraph.corpus_changes import BACKLOG, CorpusChanges
 from sessiongraph.cursor import CursorCodec
 from sessiongraph.errors import PersistenceFailed
 from sessiongraph.following import RING_EVENTS, Following
+from sessiongraph.import_jobs import ImportJobs
 from sessiongraph.importing import Importer, ImportReport
 from sessiongraph.live_sessions import LiveLimits, LiveSessions
 from sessiongraph.ports import PlacedEntry, Position
@@ -131,6 +132,10 @@ class Server:
             indexing = Indexing(self.store, self.store, self.index, on_commit=walks.commit)
             settle = self.live.commit_accepted
             self.search = Search(indexing, walks, cursors, SearchLimits(), settle)
+        self.imports = ImportJobs(
+            Importer(self.store, lambda: BEGINNING),
+            lambda paths: list(find_recordings(paths, [DshReader()])),
+        )
         self.services = Services(
             SessionQuery(corpus, cursors),
             "1",
@@ -139,6 +144,7 @@ class Server:
             self.changes,
             projections=self.projections,
             search=self.search,
+            imports=self.imports,
         )
         self._streams: list[Stream] = []
 
@@ -191,6 +197,8 @@ class Server:
         self.following.stop()
         self.changes.stop()
         self.projections.stop()
+        async with self.imports.running():
+            self.imports.stop()
         await self.services.writes.finished()
         await self.writing.close_all()
 

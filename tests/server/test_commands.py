@@ -103,7 +103,7 @@ def test_one_bad_file_never_stops_the_rest(tmp_path: Path) -> None:
     done = run("import", "--data-dir", tmp_path / "data", "--quiet", bad, good)
     assert (done.returncode, done.stdout) == (0, "")
     (line,) = done.stderr.splitlines()
-    assert line.startswith(f"refused {bad}: ")
+    assert line.startswith(f"refused {bad}:1: ")
     assert run("show", "good", "--data-dir", tmp_path / "data").returncode == 0
 
 

@@ -115,16 +115,6 @@ def test_a_second_server_is_refused_with_pid_and_address_of_the_first(tmp_path: 
         )
 
 
-def test_an_import_is_refused_while_a_server_holds_the_directory(tmp_path: Path) -> None:
-    with serving(tmp_path) as server, sample_sessions() as folder:
-        done = run("import", "--data-dir", tmp_path, folder)
-        assert (done.returncode, done.stdout) == (1, "")
-        (line,) = done.stderr.splitlines()
-        assert server.url in line
-        assert str(server.process.pid) in line
-        assert server.ask("{ server { sessions } }") == {"data": {"server": {"sessions": 0}}}
-
-
 def test_commands_that_only_read_work_beside_a_server(tmp_path: Path) -> None:
     with sample_sessions() as folder:
         assert run("import", "--data-dir", tmp_path, "--quiet", folder).returncode == 0

@@ -26,10 +26,12 @@ class FixedLive:
     """A live half of the corpus, and its own only view.
 
     clean: captures of live sessions that are not ahead of the store.
+    followed: sessions whose files grow.
     """
 
     ahead: Mapping[str, LiveCapture]
     clean: Mapping[str, LiveCapture] = field(default_factory=dict)
+    followed: Collection[str] = ()
 
     @property
     def ids(self) -> Collection[str]:

@@ -20,6 +20,7 @@ from sessiongraph.errors import (
     NotLive,
     PersistenceFailed,
     SessionNotFound,
+    SourceConflict,
 )
 from sessiongraph.filters import ALL_EVENTS, ALL_SESSIONS
 from sessiongraph.following import Following
@@ -40,6 +41,7 @@ EXPECTED = (
     LogReplaced,
     NotLive,
     SessionNotFound,
+    SourceConflict,
 )
 """What may be said to somebody whose session was taken away by somebody else."""
 

@@ -156,6 +156,8 @@ def test_a_store_that_some_migrations_made_gets_the_others(tmp_path: Path, done:
         if "m006_covers" in undone:
             connection.execute("DROP TABLE cover_terms")
             connection.execute("DROP TABLE cover_grams")
+        if "m003_commits" not in undone and "m007_memory_of_readers" in undone:
+            connection.execute("ALTER TABLE recordings DROP COLUMN memory")
         marks = ", ".join("?" * len(undone))
         connection.execute(f"DELETE FROM _sqlite_migrations WHERE name IN ({marks})", undone)
     run(assert_works(path))

@@ -1,0 +1,255 @@
+"""Importing Claude Code's and Codex's files: how fast and in how much memory; and what it costs to
+watch many files in which nothing happens.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from benchmarks.conversations import BEGINNING_MS
+from benchmarks.dsh_files import json_lines
+from benchmarks.figures import Figure, Limit, Sample
+from benchmarks.measuring import PeakMemory, alternating, in_fresh_process
+from benchmarks.scale import Scale
+from benchmarks.stores import opened
+from providers.recordings.claude_code import ClaudeCodeReader
+from providers.recordings.codex import CodexReader
+from providers.recordings.discovery import find_recordings
+from server.data_directory import DataDirectory
+from server.settings import Settings
+from server.wiring import open_for_serving
+from sessiongraph.importing import Importer
+
+AREA: Final = "transcripts"
+
+_TARGET_MB_S: Final = 25
+_ENOUGH: Final = Limit(1, "×", least=True)
+_CONSTANT: Final = Limit(2, "×")
+_IDLE: Final = Limit(1, "%")
+_READERS: Final = (CodexReader(), ClaudeCodeReader())
+_WORDS: Final = "the harbor answers when the tide has turned and every boat is counted " * 12
+_OUTPUT: Final = "".join(f"{n:4}\tline {n} of what a tool printed\n" for n in range(60))
+
+
+def measure(scale: Scale, folder: Path) -> list[Figure]:
+    """Rates of both recorders, then memory, then the cost of watching."""
+    figures = []
+    for name, turns in (("Claude Code", _claude_turns), ("Codex", _codex_turns)):
+        path = folder / f"{name}.jsonl"
+        _write(path, turns(), scale.import_bytes)
+        figures += in_fresh_process(_rates, scale, name, path)
+    return [*figures, *_memory(scale, folder), _watching(scale, folder)]
+
+
+def _rates(scale: Scale, name: str, path: Path) -> list[Figure]:
+    lines = json_lines(path)
+    size = sum(map(len, lines)) + len(lines)
+    numbers = iter(range(1000))
+
+    async def ours(_: int) -> None:
+        await _import(path, path.parent / f"{name}-{next(numbers)}.db")
+
+    async def decoding(_: int) -> None:
+        for line in lines:
+            msgspec.json.decode(line)
+
+    runs = {"ours": ours, "msgspec.json.decode": decoding}
+    taken = asyncio.run(alternating(scale.long_rounds, runs, warm_up=1))
+    rates = {
+        key: Sample(
+            tuple(size / 1e6 / (value / 1e3) for value in sample.values), "MB/s", sample.cpu_ms
+        )
+        for key, sample in taken.items()
+    }
+    reached = Sample.of((value / _TARGET_MB_S for value in rates["ours"].values), "×")
+    return [
+        Figure(AREA, f"{name}: times {_TARGET_MB_S} MB/s", reached, limit=_ENOUGH),
+        Figure(
+            AREA,
+            f"{name}: JSON",
+            rates["ours"],
+            "msgspec.json.decode",
+            rates["msgspec.json.decode"],
+        ),
+    ]
+
+
+def _memory(scale: Scale, folder: Path) -> list[Figure]:
+    grown = []
+    for part in (8, 1):
+        path = folder / f"memory-{part}.jsonl"
+        _write(path, _claude_turns(), scale.long_import_bytes // part)
+        grown.append(in_fresh_process(_grown_by_import, path))
+        path.unlink()
+    short, long = (Sample.of([value], "MB") for value in grown)
+    megabytes = scale.long_import_bytes // 1_000_000
+    return [
+        Figure(
+            AREA,
+            f"memory grown by the import of {megabytes:,} MB",
+            long,
+            f"of {megabytes // 8:,} MB",
+            short,
+            ratio_limit=_CONSTANT,
+            note="constant memory: eight times the file in less than twice the memory",
+        )
+    ]
+
+
+def _grown_by_import(path: Path) -> float:
+    with PeakMemory() as memory:
+        asyncio.run(_import(path, path.with_suffix(".db")))
+    return memory.grown_mb
+
+
+def _watching(scale: Scale, folder: Path) -> Figure:
+    files = scale.many_sessions // 2
+    share = in_fresh_process(_idle_share, folder / "watched", files)
+    return Figure(
+        AREA,
+        f"a core's share while {files:,} watched files do nothing",
+        Sample.of([share], "%"),
+        limit=_IDLE,
+        note="the whole server, over 65 s: two looks at all files",
+    )
+
+
+def _idle_share(folder: Path, files: int) -> float:
+    long_ago = BEGINNING_MS / 1000
+    for number in range(files):
+        path = folder / str(number % 50) / f"{number}.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _write(path, _claude_turns(f"s{number}"), 1)
+        os.utime(path, (long_ago, long_ago))
+
+    async def run() -> float:
+        settings = Settings(data_dir=folder.with_name("data"), watch=(folder,))
+        directory = DataDirectory(settings.data_dir)
+        with directory.hold("benchmark"):
+            async with open_for_serving(settings, directory) as services:
+                while (await _sessions(services)) < files:  # noqa: ASYNC110 - nothing tells of it
+                    await asyncio.sleep(0.5)
+                begun, used = time.perf_counter(), time.process_time()
+                await asyncio.sleep(65)
+                return (time.process_time() - used) / (time.perf_counter() - begun) * 100
+
+    return asyncio.run(run())
+
+
+async def _sessions(services: Any) -> int:
+    async with services.store.observe() as view:
+        counts = await view.counts()
+    count: int = counts.sessions
+    return count
+
+
+async def _import(path: Path, store_path: Path) -> None:
+    async with opened(store_path) as store:
+        importer = Importer(store, lambda: BEGINNING_MS)
+        report = await importer.run(find_recordings([path], _READERS))
+    if report.refused or report.imported != 1:
+        raise RuntimeError(f"{path.name} was not imported: {report.refused}")
+    for left in store_path.parent.glob(f"{store_path.name}*"):
+        left.unlink()
+
+
+def _write(path: Path, turns: Iterator[list[dict[str, Any]]], octets: int) -> None:
+    """Turn after turn until the file is so large."""
+    written = 0
+    with path.open("wb") as file:
+        while written < octets:
+            lines = b"".join(json.dumps(record).encode() + b"\n" for record in next(turns))
+            written += file.write(lines)
+
+
+def _time(number: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(BEGINNING_MS / 1000 + number))
+
+
+def _claude_turns(session_id: str = "s") -> Iterator[list[dict[str, Any]]]:
+    """Turns with the shares that recorded files have: most records report progress."""
+    number = 0
+
+    def record(kind: str, **members: Any) -> dict[str, Any]:
+        nonlocal number
+        number += 1
+        return {
+            "parentUuid": f"{number - 1:036}" if number > 1 else None,
+            "isSidechain": False,
+            "cwd": "/home/mei/harbor",
+            "sessionId": session_id,
+            "version": "2.1.0",
+            "gitBranch": "main",
+            "type": kind,
+            **members,
+            "uuid": f"{number:036}",
+            "timestamp": _time(number),
+        }
+
+    def reply(block: dict[str, Any]) -> dict[str, Any]:
+        usage = {"input_tokens": 3, "cache_read_input_tokens": 900, "output_tokens": 50}
+        message = {"id": f"msg_{number // 40}", "role": "assistant", "model": "claude-opus-4-6"}
+        return record("assistant", message={**message, "content": [block], "usage": usage})
+
+    while True:
+        turn = [record("user", message={"role": "user", "content": "Count the boats."})]
+        turn.append(reply({"type": "thinking", "thinking": _WORDS, "signature": "s" * 300}))
+        turn.append(reply({"type": "text", "text": _WORDS}))
+        for _ in range(6):
+            call = f"toolu_{number}"
+            arguments = {"command": "ls -la", "description": _WORDS[:90]}
+            turn.append(reply({"type": "tool_use", "id": call, "name": "Bash", "input": arguments}))
+            turn += [record("progress", data={"hookEvent": "PostToolUse"}) for _ in range(6)]
+            result = {"type": "tool_result", "tool_use_id": call, "content": _OUTPUT}
+            message = {"role": "user", "content": [result]}
+            also = {"stdout": _OUTPUT, "stderr": "", "interrupted": False}
+            turn.append(record("user", message=message, toolUseResult=also))
+        yield turn
+
+
+def _codex_turns() -> Iterator[list[dict[str, Any]]]:
+    number = total = 0
+
+    def record(kind: str, **payload: Any) -> dict[str, Any]:
+        nonlocal number
+        number += 1
+        return {"timestamp": _time(number), "type": kind, "payload": payload}
+
+    meta = {"id": "s", "timestamp": _time(0), "cwd": "/home/mei/harbor"}
+    turn = [record("session_meta", **meta)]
+    while True:
+        text = [{"type": "input_text", "text": "Count the boats."}]
+        turn.append(record("response_item", type="message", role="user", content=text))
+        turn.append(record("event_msg", type="user_message", message="Count the boats."))
+        for _ in range(6):
+            call = f"call_{number}"
+            turn.append(record("turn_context", model="gpt-5.2", cwd="/home/mei/harbor"))
+            summary = [{"type": "summary_text", "text": _WORDS[:200]}]
+            turn.append(
+                record(
+                    "response_item", type="reasoning", summary=summary, encrypted_content="x" * 900
+                )
+            )
+            item = {"name": "shell", "arguments": '{"command":["ls"]}', "call_id": call}
+            turn.append(record("response_item", type="function_call", **item))
+            output = json.dumps({"output": _OUTPUT, "metadata": {"exit_code": 0}})
+            turn.append(
+                record("response_item", type="function_call_output", call_id=call, output=output)
+            )
+            total += 100
+            usage = {"input_tokens": total, "cached_input_tokens": 0, "output_tokens": total // 10}
+            info = {"total_token_usage": usage, "last_token_usage": usage}
+            turn += [record("event_msg", type="token_count", info=info) for _ in range(2)]
+        words = [{"type": "output_text", "text": _WORDS}]
+        turn.append(record("event_msg", type="agent_message", message=_WORDS))
+        turn.append(record("response_item", type="message", role="assistant", content=words))
+        yield turn
+        turn = []

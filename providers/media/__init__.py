@@ -1,0 +1,1 @@
+"""Media as files, named by their content."""

@@ -1,0 +1,481 @@
+"""Tells one session of Claude Code.
+
+Claude Code writes one record for each block of a message. The first gives an ``assistant/message``;
+each further one of the same ``message.id`` gives the message anew, longer by that block, in the
+place of the one before: so the surface holds one message, and its usage, of which the last report
+stands, is counted once. Results of its first calls may have been recorded in between; the message
+stays where it stood.
+
+A compaction replaces the whole surface but for the messages that its boundary says were preserved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+import msgspec
+
+from providers.recordings.claude_records import (
+    FAMILY,
+    Envelope,
+    around,
+    content_of,
+    envelope,
+    is_failure,
+    is_from_person,
+    is_interruption,
+    is_tool_result,
+    members_of,
+    text_in,
+    usage_of,
+)
+from providers.recordings.conversation import ABORTED, CHECKPOINT, PERSON, Conversation, Memory
+from providers.recordings.images import Images
+from providers.recordings.records import (
+    TOO_LONG,
+    UNREADABLE,
+    epoch_millis,
+    parsed,
+    tell_opaque,
+    tell_too_long,
+    tell_unreadable,
+    texts_of,
+)
+from sessiongraph import lossless
+from sessiongraph.event import Seq, SessionEvent
+from sessiongraph.header import SessionHeader
+from sessiongraph.ports import RecordedMedia, RecordingRewritten
+
+INJECTED: Final = {"kind": FAMILY}
+
+_SUMMARIES_REMEMBERED: Final = 64
+_RECORDS_REMEMBERED: Final = 128
+_NO_TITLE, _SUMMARY, _BY_MODEL, _BY_PERSON = range(4)
+
+
+class _Reply(msgspec.Struct):
+    """The message of the model that may still go on: what was told of it so far."""
+
+    id: str
+    seq: Seq
+    content: list[Any]
+
+
+class _Memory(msgspec.Struct, omit_defaults=True):
+    conversation: Memory
+    reply: _Reply | None = None
+    nodes: dict[str, int] = {}
+    preserved: list[str] = []
+    summaries: dict[str, str] = {}
+    title: int = _NO_TITLE
+    seed: str | None = None
+    seed_is_told: bool = False
+    notes: list[str] = []
+
+
+class ClaudeSession:
+    """The teller of one session.
+
+    title_of: the summary that another file gives to the session of a record, by its uuid.
+    inherited_through: uuid of the last record that was copied from the parent; None: none was.
+    """
+
+    def __init__(
+        self,
+        header: SessionHeader,
+        title_of: Callable[[str], str | None],
+        inherited_through: str | None,
+        memory: bytes | None,
+    ) -> None:
+        self._header = header
+        self._title_of = title_of
+        self._conversation = Conversation(header.created_at)
+        self._images = Images()
+        self._reply: _Reply | None = None
+        self._nodes: dict[str, Seq] = {}
+        self._preserved: list[str] = []
+        self._summaries: dict[str, str] = {}
+        self._title = _NO_TITLE
+        self._seed = inherited_through
+        self._seed_is_told = False
+        self._notes: dict[str, None] = {}
+        self._resumed = memory is not None
+        self._handlers: dict[str, Callable[[Envelope, bytes], None]] = {
+            "user": self._user,
+            "assistant": self._assistant,
+            "system": self._system,
+            "attachment": self._attachment,
+            "custom-title": self._custom_title,
+            "ai-title": self._ai_title,
+            "summary": self._summary,
+        }
+        if memory is not None:
+            self._remember(memory)
+
+    def _remember(self, text: bytes) -> None:
+        try:
+            memory = msgspec.json.decode(text, type=_Memory)
+        except msgspec.DecodeError as error:
+            raise RecordingRewritten("it was read by another version of this reader") from error
+        self._conversation.remember(memory.conversation)
+        self._reply = memory.reply
+        self._nodes = memory.nodes
+        self._preserved = memory.preserved
+        self._summaries = memory.summaries
+        self._title = memory.title
+        self._seed, self._seed_is_told = memory.seed, memory.seed_is_told
+        self._notes = dict.fromkeys(memory.notes)
+
+    def memory(self) -> bytes:
+        memory = _Memory(
+            self._conversation.memory(),
+            self._reply,
+            self._nodes,
+            self._preserved,
+            self._summaries,
+            self._title,
+            self._seed,
+            self._seed_is_told,
+            list(self._notes),
+        )
+        return lossless.encode(msgspec.to_builtins(memory))
+
+    @property
+    def header(self) -> SessionHeader:
+        return self._header
+
+    @property
+    def next_seq(self) -> Seq:
+        return self._conversation.next_seq
+
+    def notes(self) -> list[str]:
+        return list(self._notes)
+
+    def media(self) -> tuple[RecordedMedia, ...]:
+        return self._images.take()
+
+    def tell(self, line: bytes | None) -> list[SessionEvent]:
+        conversation = self._conversation
+        if line is None:
+            self._notes[TOO_LONG] = None
+            tell_too_long(conversation, FAMILY)
+            return conversation.told()
+        record = envelope(line)
+        if record is None:
+            self._notes[UNREADABLE] = None
+            conversation.begin_record(None)
+            tell_unreadable(conversation, FAMILY, line)
+            return conversation.told()
+        conversation.begin_record(epoch_millis(record.timestamp))
+        if self._seed_is_told:
+            self._end_seed()
+        handler = self._handlers.get(record.type) if isinstance(record.type, str) else None
+        (handler or self._opaque)(record, line)
+        self._after(record)
+        return conversation.told()
+
+    def _after(self, record: Envelope) -> None:
+        uuid = text_in(record.uuid)
+        if uuid is None:
+            return
+        if uuid == self._seed:
+            self._seed_is_told, self._seed = True, None
+        if uuid not in self._nodes:
+            self._note_node(uuid, -1)
+        summary = self._summaries.pop(uuid, None) or self._title_of(uuid)
+        if summary is not None and self._title <= _SUMMARY:
+            self._entitle(summary, _SUMMARY, {"kind": "summary"})
+
+    def _note_node(self, uuid: str, seq: Seq) -> None:
+        """Remember which node a record became, -1 for none."""
+        nodes = self._nodes
+        nodes.pop(uuid, None)
+        nodes[uuid] = seq
+        if len(nodes) > _RECORDS_REMEMBERED:
+            del nodes[next(iter(nodes))]
+
+    def _end_seed(self) -> None:
+        if self._resumed:
+            raise RecordingRewritten("what the session inherited has an end now")
+        self._seed_is_told = False
+        seq = self._conversation.log("session/end-seed", {"inherited": True})
+        self._header = replace(self._header, seed_length=seq)
+
+    def _opaque(self, record: Envelope, line: bytes) -> None:
+        tell_opaque(self._conversation, FAMILY, record.type, line)
+
+    # What people and Claude Code say
+
+    def _user(self, envelope: Envelope, line: bytes) -> None:
+        record = members_of(line)
+        content = content_of(record) if record is not None else None
+        if record is None or not content:
+            self._opaque(envelope, line)
+            return
+        results = [block for block in content if is_tool_result(block)]
+        rest = [block for block in content if not is_tool_result(block)]
+        if results:
+            self._results(record, results)
+        if rest:
+            self._said(envelope, record, rest, with_results=bool(results))
+
+    def _said(
+        self, envelope: Envelope, record: dict[str, Any], content: list[Any], *, with_results: bool
+    ) -> None:
+        conversation = self._conversation
+        message = {
+            "id": text_in(envelope.uuid) or str(conversation.next_seq),
+            "role": "user",
+            "source": INJECTED,
+            "content": [self._block(block) for block in content],
+            "claudeCode": around(record),
+        }
+        if record.get("isCompactSummary") is True:
+            seq = conversation.compaction({**message, "source": CHECKPOINT}, self._kept())
+            self._reply, self._preserved = None, []
+        elif not with_results and is_from_person(record, content):
+            conversation.begin_turn()
+            self._reply = None
+            seq = conversation.message("user/message", {**message, "source": PERSON})
+        else:
+            seq = conversation.message("user/message", message)
+            if is_interruption(content):
+                conversation.end_turn(ABORTED)
+        if isinstance(envelope.uuid, str):
+            self._note_node(envelope.uuid, seq)
+
+    def _kept(self) -> int:
+        """How many nodes at the end of the surface the compaction preserves."""
+        preserved = {self._nodes.get(uuid, -1) for uuid in self._preserved} - {-1}
+        surface = self._conversation.surface()
+        first = next((n for n, seq in enumerate(surface) if seq in preserved), len(surface))
+        return len(surface) - first
+
+    def _results(self, record: dict[str, Any], results: list[Any]) -> None:
+        conversation = self._conversation
+        extra: dict[str, Any] = {"claudeCode": around(record)}
+        if "toolUseResult" in record:
+            extra["meta"] = {"toolUseResult": record["toolUseResult"]}
+        for block in results:
+            call_id = text_in(block.get("tool_use_id")) or conversation.oldest_open_call()
+            call_id = call_id or text_in(record.get("sourceToolUseID")) or "unknown"
+            seq = conversation.result(
+                call_id,
+                self._result_content(block.get("content")),
+                is_error=block.get("is_error") is True,
+                extra=extra,
+            )
+            extra = {}
+            if isinstance(record.get("uuid"), str):
+                self._note_node(record["uuid"], seq)
+
+    def _result_content(self, content: Any) -> list[Any]:
+        if isinstance(content, list):
+            return [self._block(block) for block in content]
+        return [{"type": "text", "text": content}] if isinstance(content, str) else []
+
+    # What the model says
+
+    def _assistant(self, envelope: Envelope, line: bytes) -> None:
+        record = members_of(line)
+        content = content_of(record) if record is not None else None
+        if record is None or content is None:
+            self._opaque(envelope, line)
+        elif is_failure(record):
+            self._failed(record, content)
+        else:
+            self._replied(envelope, record, content)
+
+    def _failed(self, record: dict[str, Any], content: list[Any]) -> None:
+        conversation = self._conversation
+        if not conversation.turn_is_open:
+            conversation.begin_turn()
+        code = next(
+            (str(record[key]) for key in ("apiErrorStatus", "error") if record.get(key)), None
+        )
+        error = {"message": texts_of(content, "text"), **({"code": code} if code else {})}
+        conversation.end_turn({"kind": "error", "error": error, "claudeCode": around(record)})
+        self._reply = None
+
+    def _replied(self, envelope: Envelope, record: dict[str, Any], content: list[Any]) -> None:
+        conversation = self._conversation
+        message = record["message"]
+        reply = self._reply
+        message_id = text_in(message.get("id"))
+        before: Seq | None = None
+        call_ids = [_call_id(envelope, block, index) for index, block in enumerate(content)]
+        blocks = [self._block(*each) for each in zip(content, call_ids, strict=True)]
+        if (
+            reply is not None
+            and reply.id == message_id
+            and conversation.step_is_open
+            and conversation.is_on_surface(reply.seq)
+        ):
+            before = reply.seq
+            blocks = [*reply.content, *blocks]
+        else:
+            conversation.begin_step()
+        source = {"provider": "anthropic", "model": message.get("model")}
+        told: dict[str, Any] = {
+            "turn": conversation.turn,
+            "step": conversation.step,
+            "message": {
+                "id": message_id or text_in(envelope.uuid) or str(conversation.next_seq),
+                "role": "assistant",
+                "content": blocks,
+                "source": source if text_in(message.get("model")) else {"provider": "anthropic"},
+            },
+        }
+        usage = usage_of(message)
+        if usage is not None:
+            told["usage"] = usage
+        if record.get("isAbortedMidStream") is True:
+            told["interrupted"] = True
+        rest = {key: message[key] for key in ("stop_reason",) if message.get(key) is not None}
+        told["claudeCode"] = {**around(record), **rest}
+        seq = conversation.message("assistant/message", told, replacing=before)
+        if before is not None:
+            for uuid, node in self._nodes.items():
+                if node == before:
+                    self._nodes[uuid] = seq
+        if isinstance(envelope.uuid, str):
+            self._note_node(envelope.uuid, seq)
+        self._reply = None if message_id is None else _Reply(message_id, seq, blocks)
+        reason = message.get("stop_reason")
+        conversation.will_end({"kind": "max-tokens"} if reason == "max_tokens" else None)
+        for block, call_id in zip(content, call_ids, strict=True):
+            self._call(block, call_id)
+
+    def _call(self, block: Any, call_id: str) -> None:
+        if not isinstance(block, dict) or block.get("type") != "tool_use":
+            return
+        name, given = text_in(block.get("name")) or "unknown", block.get("input")
+        self._conversation.call(call_id, name, _arguments(given))
+        todos = given.get("todos") if isinstance(given, dict) else None
+        if name == "TodoWrite" and _are_todos(todos):
+            self._conversation.log("todo/write", {"todos": todos})
+
+    def _block(self, block: Any, call_id: str = "") -> Any:
+        """A block in our vocabulary; those that it lacks are kept as they are."""
+        if not isinstance(block, dict):
+            return {"type": "unknown", "value": block}
+        kind = block.get("type")
+        if kind == "thinking":
+            rest = {key: block[key] for key in block if key not in ("type", "thinking")}
+            return {"type": "reasoning", "text": block.get("thinking") or "", **rest}
+        if kind == "tool_use":
+            return {
+                "type": "tool-call",
+                "id": call_id,
+                "name": text_in(block.get("name")) or "unknown",
+                "arguments": _arguments(block.get("input")),
+            }
+        if kind == "image":
+            source = block.get("source")
+            if isinstance(source, dict) and source.get("type") == "base64":
+                media_type, data = source.get("media_type"), source.get("data")
+                if isinstance(data, str):
+                    image = self._images.block(str(media_type), data)
+                    return block if image is None else image
+        return block if isinstance(kind, str) else {"type": "unknown", "value": block}
+
+    # What happens to the conversation
+
+    def _system(self, envelope: Envelope, line: bytes) -> None:
+        if envelope.subtype == "compact_boundary":
+            self._preserved = _preserved((parsed(line) or {}).get("compactMetadata"))
+        self._opaque(envelope, line)
+
+    def _attachment(self, envelope: Envelope, line: bytes) -> None:
+        """A prompt that the person typed while the model worked joins the open turn."""
+        record = parsed(line) or {}
+        attachment = record.get("attachment")
+        prompt = attachment.get("prompt") if isinstance(attachment, dict) else None
+        if (
+            not isinstance(attachment, dict)
+            or attachment.get("type") != "queued_command"
+            or attachment.get("commandMode") != "prompt"
+            or not prompt
+            or not isinstance(prompt, str | list)
+        ):
+            self._opaque(envelope, line)
+            return
+        blocks = [{"type": "text", "text": prompt}] if isinstance(prompt, str) else prompt
+        message = {
+            "id": text_in(envelope.uuid) or str(self._conversation.next_seq),
+            "role": "user",
+            "source": PERSON,
+            "content": [self._block(block) for block in blocks],
+            "claudeCode": around({k: v for k, v in record.items() if k != "attachment"}),
+        }
+        seq = self._conversation.message("user/message", message)
+        if isinstance(envelope.uuid, str):
+            self._note_node(envelope.uuid, seq)
+
+    def _custom_title(self, envelope: Envelope, line: bytes) -> None:
+        title = text_in((parsed(line) or {}).get("customTitle"))
+        if title is None:
+            self._opaque(envelope, line)
+        else:
+            self._entitle(title, _BY_PERSON, {"kind": "user"})
+
+    def _ai_title(self, envelope: Envelope, line: bytes) -> None:
+        title = text_in((parsed(line) or {}).get("aiTitle"))
+        if title is None or self._title > _BY_MODEL:
+            self._opaque(envelope, line)
+        else:
+            self._entitle(title, _BY_MODEL, {"kind": "provider", "provider": FAMILY})
+
+    def _summary(self, envelope: Envelope, line: bytes) -> None:
+        """A summary names a session by one of its records, mostly one of another file."""
+        summary, leaf = text_in((parsed(line) or {}).get("summary")), text_in(envelope.leaf_uuid)
+        if summary is None or leaf is None:
+            self._opaque(envelope, line)
+        elif leaf in self._nodes and self._title <= _SUMMARY:
+            self._entitle(summary, _SUMMARY, {"kind": "summary"})
+        else:
+            self._summaries[leaf] = summary
+            if len(self._summaries) > _SUMMARIES_REMEMBERED:
+                del self._summaries[next(iter(self._summaries))]
+            self._opaque(envelope, line)
+
+    def _entitle(self, title: str, by: int, source: Mapping[str, Any]) -> None:
+        self._title = by
+        data = {"title": title, "messageSeqs": [], "source": source}
+        self._conversation.log("session/title", data)
+
+
+def _call_id(envelope: Envelope, block: Any, index: int) -> str:
+    given = text_in(block.get("id")) if isinstance(block, dict) else None
+    return given or f"{text_in(envelope.uuid) or 'call'}.{index}"
+
+
+def _arguments(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return lossless.encode({} if value is None else value).decode("utf-8", "surrogatepass")
+
+
+def _are_todos(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(item, dict)
+        and isinstance(item.get("content"), str)
+        and isinstance(item.get("status"), str)
+        for item in value
+    )
+
+
+def _preserved(metadata: Any) -> list[str]:
+    """The uuids of the records that a compaction says it kept, as far as it names them."""
+    if not isinstance(metadata, dict):
+        return []
+    messages, segment = metadata.get("preservedMessages"), metadata.get("preservedSegment")
+    uuids = messages.get("uuids") if isinstance(messages, dict) else None
+    if isinstance(uuids, list):
+        return [uuid for uuid in uuids if isinstance(uuid, str)]
+    if isinstance(segment, dict):
+        ends = (segment.get("headUuid"), segment.get("tailUuid"))
+        return [uuid for uuid in ends if isinstance(uuid, str)]
+    return []
