@@ -73,7 +73,9 @@ def test_a_rare_part_is_found_by_its_index(
     [
         "DELETE FROM covers",
         "UPDATE covers SET line = 'nothing'",
-        "INSERT INTO covers VALUES (999, 'of nobody')",
+        "UPDATE covers SET newest = newest + 1",
+        "UPDATE covers SET cwd = x'61'",
+        "INSERT INTO covers VALUES (999, 0, x'61', NULL, 'of nobody')",
         "UPDATE covers SET log = log + 100",
     ],
 )
