@@ -3,8 +3,8 @@
 Each visible log has one line of text, the three in one case, beside what puts it in order, and an
 index of the trigrams of these lines (FTS5), kept by triggers whoever writes the list of sessions.
 What is near is looked at first, since a part that is frequent is found soon there; what is rare is
-found by its trigrams, of which its first and its last are enough to leave few lines to look at. A
-part of one or two characters is the beginning of trigrams, of few when it is rare, for every line
+found by its trigrams, of which its first and its last are mostly enough to leave few lines. A part
+of one or two characters is the beginning of trigrams, of few when it is rare, for every line
 ends in two separators; only one that begins too many is looked for in all lines.
 """
 
@@ -25,6 +25,9 @@ _LOOKED_AT_FIRST: Final = 500
 _GRAM: Final = 3
 _GRAMS_AT_MOST: Final = 128
 """Trigrams that one question to the index names."""
+
+_MANY: Final = 20_000
+"""Lines up to which two trigrams are enough; beyond, all of a part are asked for, in order."""
 
 _FETCHED_AT_ONCE: Final = 64
 """Rows that are put in order and read first; a page of candidates has fifty."""
@@ -115,6 +118,9 @@ _BY_GRAMS: Final = _FOUND.format(
     found="SELECT rowid AS log FROM cover_grams WHERE cover_grams MATCH :grams"
 )
 _BY_LINES: Final = _FOUND.format(found="SELECT log FROM covers")
+_MATCHED_BY_MANY: Final = """
+    SELECT 1 FROM cover_grams WHERE cover_grams MATCH :grams LIMIT 1 OFFSET :many
+    """
 _GRAMS_THAT_BEGIN: Final = f"""
     SELECT term FROM cover_terms WHERE term >= :part AND term < :part || '{_LAST}'
     LIMIT {_GRAMS_AT_MOST + 1}
@@ -186,24 +192,30 @@ def _found(
     connection: sqlite3.Connection, part: str, values: dict[str, Any]
 ) -> Iterator[tuple[Any, ...]]:
     """Rows of logs whose line holds a part, in order, read as they are asked for."""
+    sql, match = _BY_GRAMS, _phrase(part)
     if len(part) >= _GRAM:
-        grams, every = [part[:_GRAM], part[-_GRAM:]], " AND "
+        ends = f"{_phrase(part[:_GRAM])} AND {_phrase(part[-_GRAM:])}"
+        if connection.execute(_MATCHED_BY_MANY, {"grams": ends, "many": _MANY}).fetchone() is None:
+            match = ends
     else:
-        rows = connection.execute(_GRAMS_THAT_BEGIN, values)
-        grams, every = [term for (term,) in rows], " OR "
-    if not grams:
-        return
-    if len(grams) <= _GRAMS_AT_MOST:
-        phrases = every.join('"' + gram.replace('"', '""') + '"' for gram in grams)
-        sql, values = _BY_GRAMS, {**values, "grams": phrases}
-    else:
-        sql = _BY_LINES
+        grams = [term for (term,) in connection.execute(_GRAMS_THAT_BEGIN, values)]
+        if not grams:
+            return
+        match = " OR ".join(map(_phrase, grams))
+        if len(grams) > _GRAMS_AT_MOST:
+            sql = _BY_LINES
+    values = {**values, "grams": match}
     for page in (
         {"most": _FETCHED_AT_ONCE, "skipped": 0},
         {"most": -1, "skipped": _FETCHED_AT_ONCE},
     ):
         logs = connection.execute(sql, {**values, **page}).fetchall()
         yield from _rows(connection, [log for (log,) in logs])
+
+
+def _phrase(text: str) -> str:
+    """A text in the index's language for questions, where it means itself."""
+    return '"' + text.replace('"', '""') + '"'
 
 
 def _rows(connection: sqlite3.Connection, logs: list[int]) -> Iterator[tuple[Any, ...]]:
