@@ -1,0 +1,96 @@
+import type { Edge, Node } from "@xyflow/react";
+import type { CitationsFragment, LineageSessionFragment } from "../gql/graphql";
+import { NODE, type Place, placeBeside, placeTree, type Relative } from "./layout";
+
+/** A session of the graph; null where the corpus has only its id. */
+export type SessionNode = Node<{ session: LineageSessionFragment | null; target: boolean }, "session">;
+
+export interface Family {
+  target: LineageSessionFragment;
+  /** Nearest first. */
+  ancestors: readonly LineageSessionFragment[];
+  descendants: readonly { session: LineageSessionFragment; parentId: string }[];
+  /** The first parent that is not in the corpus; null when the lineage is complete. */
+  unresolvedParentId: string | null;
+  citations: CitationsFragment;
+}
+
+/** Everything that React Flow draws: sessions at their places, descent and citations as edges. */
+export function familyGraph(family: Family): { nodes: SessionNode[]; edges: Edge[] } {
+  const { target, ancestors, descendants, unresolvedParentId } = family;
+  const sessions = new Map<string, LineageSessionFragment | null>();
+  const relatives: Relative[] = [];
+  const add = (id: string, session: LineageSessionFragment | null, parentId: string | null): void => {
+    sessions.set(id, session);
+    relatives.push({ id, parentId });
+  };
+
+  if (unresolvedParentId !== null) add(unresolvedParentId, null, null);
+  const line = [target, ...ancestors];
+  line.forEach((session, index) =>
+    add(session.id, session, line[index + 1]?.id ?? unresolvedParentId),
+  );
+  for (const { session, parentId } of descendants) add(session.id, session, parentId);
+
+  const descent = relatives.flatMap(({ id, parentId }) =>
+    parentId === null ? [] : [descentEdge(parentId, id, sessions.get(parentId) === null)],
+  );
+
+  const tree = placeTree(relatives);
+  const place = tree.find(({ id }) => id === target.id);
+  if (!place) throw new Error("a lineage holds its target");
+  const outside = (id: string, session: LineageSessionFragment | null): boolean => {
+    if (sessions.has(id)) return false;
+    sessions.set(id, session);
+    return true;
+  };
+  const references = family.citations.references?.nodes ?? [];
+  const referencedBy = family.citations.referencedBy?.nodes ?? [];
+  const beside = placeBeside(
+    place,
+    references.filter((c) => outside(c.targetId, c.target)).map((c) => c.targetId),
+    referencedBy.filter((c) => outside(c.sessionId, null)).map((c) => c.sessionId),
+  );
+  const citations = [...references, ...referencedBy].map((citation) =>
+    citationEdge(citation.targetId, citation.sessionId),
+  );
+  return {
+    nodes: [...tree, ...beside].map((at) => node(at, sessions.get(at.id) ?? null, target.id)),
+    edges: [...descent, ...new Map(citations.map((edge) => [edge.id, edge])).values()],
+  };
+}
+
+function node(place: Place, session: LineageSessionFragment | null, target: string): SessionNode {
+  return {
+    id: place.id,
+    type: "session",
+    position: { x: place.x, y: place.y },
+    // Known sizes: React Flow need not render a node to find out whether it is visible.
+    width: NODE.width,
+    height: NODE.height,
+    data: { session, target: place.id === target },
+    ariaLabel: session?.title ?? place.id,
+  };
+}
+
+function descentEdge(parent: string, child: string, unresolved: boolean): Edge {
+  return {
+    id: `descent ${parent} ${child}`,
+    source: parent,
+    target: child,
+    type: "smoothstep",
+    className: unresolved ? "edge-unresolved" : "edge-descent",
+    focusable: false,
+  };
+}
+
+function citationEdge(cited: string, citing: string): Edge {
+  return {
+    id: `citation ${cited} ${citing}`,
+    source: cited,
+    target: citing,
+    label: "cited",
+    className: "edge-citation",
+    focusable: false,
+  };
+}
