@@ -1,5 +1,5 @@
 import react from "@vitejs/plugin-react";
-import { defineConfig } from "vitest/config";
+import { defineConfig } from "vite";
 
 // `npm run dev` serves the app with hot reloading and hands the API to a running server.
 const server = process.env["SESSIONGRAPH_URL"] ?? "http://127.0.0.1:8642";
@@ -10,7 +10,7 @@ export default defineConfig({
   build: {
     outDir: "../server/frontend/built",
     emptyOutDir: true,
-    // The content security policy allows no data: URLs, so nothing is inlined.
+    // Nothing is inlined: every file has an address, a type and a cache entry of its own.
     assetsInlineLimit: 0,
   },
   server: {
@@ -18,20 +18,5 @@ export default defineConfig({
     proxy: {
       "/graphql": { target: server, ws: true, changeOrigin: true, headers: { origin: server } },
     },
-  },
-  test: {
-    projects: [
-      { test: { name: "unit", include: ["src/**/*.test.ts"] } },
-      {
-        test: {
-          name: "browser",
-          include: ["tests/*.browser.ts"],
-          globalSetup: ["tests/server.ts"],
-          fileParallelism: false,
-          testTimeout: 30_000,
-          hookTimeout: 60_000,
-        },
-      },
-    ],
   },
 });

@@ -48,22 +48,6 @@ def page_routes(services: Services) -> list[Route]:
         headers = {"cache-control": "no-cache"}
         return FileResponse(path, headers=headers, media_type=ASSET_TYPES[name])
 
-    files = Frontend()
-
-    async def app(request: Request) -> Response:
-        headers = {"content-security-policy": frontend.CONTENT_SECURITY_POLICY}
-        name = request.path_params["name"]
-        if not files.built:
-            return HTMLResponse(plain_page(), headers=headers | {"cache-control": "no-cache"})
-        file = files.find(name)
-        if file is None:
-            return error_response(404, "there is no such file")
-        headers["cache-control"] = file.cache_control
-        return FileResponse(file.path, headers=headers, media_type=file.content_type)
-
-    async def to_app(_: Request) -> Response:
-        return RedirectResponse("/app/", 308)
-
     async def healthz(_: Request) -> Response:
         return JSONResponse({"status": "ok"}, headers={"cache-control": "no-store"})
 
@@ -89,8 +73,29 @@ def page_routes(services: Services) -> list[Route]:
     return [
         Route("/", graphiql, methods=["GET"]),
         Route("/graphiql/{name}", asset, methods=["GET"]),
-        Route("/app", to_app, methods=["GET"]),
-        Route("/app/{name:path}", app, methods=["GET"]),
+        *app_routes(Frontend()),
         Route("/healthz", healthz, methods=["GET"]),
         Route("/readyz", readyz, methods=["GET"]),
+    ]
+
+
+def app_routes(files: Frontend) -> list[Route]:
+    """The routes of the example front end, over the files of one build."""
+    policy = {"content-security-policy": frontend.CONTENT_SECURITY_POLICY}
+
+    async def app(request: Request) -> Response:
+        if not files.built:
+            return HTMLResponse(plain_page(), headers=policy | {"cache-control": "no-cache"})
+        file = files.find(request.path_params["name"])
+        if file is None:
+            return error_response(404, "there is no such file")
+        headers = policy | {"cache-control": file.cache_control}
+        return FileResponse(file.path, headers=headers, media_type=file.content_type)
+
+    async def to_app(_: Request) -> Response:
+        return RedirectResponse("/app/", 308)
+
+    return [
+        Route("/app", to_app, methods=["GET"]),
+        Route("/app/{name:path}", app, methods=["GET"]),
     ]

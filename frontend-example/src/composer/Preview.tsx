@@ -52,7 +52,8 @@ export function Preview({ sessionId, text }: { sessionId: string; text: string }
                 <strong>{reference.label}</strong>{" "}
                 <span className="quiet">
                   {reference.retainedMessages} of {reference.originalMessages} messages
-                  {reference.capturedThroughSeq !== null && `, through #${reference.capturedThroughSeq}`}
+                  {reference.capturedThroughSeq !== null &&
+                    `, through #${reference.capturedThroughSeq}`}
                   {reference.truncated && ", cut to fit"}
                 </span>
               </li>

@@ -18,6 +18,7 @@ const embedded = [
   "GoalView",
   "LineageConnection",
   "LineageNode",
+  "ObservationFailure",
   "PageInfo",
   "PermissionsView",
   "PlanView",

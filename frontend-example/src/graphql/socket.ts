@@ -78,7 +78,7 @@ export function resumption(data: Record<string, unknown>): Record<string, unknow
  */
 export function subscribeResuming(payload: SubscribePayload, sink: ResultSink): () => void {
   const moving = { query: payload.query, variables: { ...payload.variables } };
-  return socket.subscribe<Record<string, unknown>>(moving, {
+  return socket.subscribe(moving, {
     next(result) {
       if (result.data) Object.assign(moving.variables, resumption(result.data));
       sink.next(result as ExecutionResult);

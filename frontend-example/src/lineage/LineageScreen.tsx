@@ -36,8 +36,8 @@ export function LineageScreen({ id }: { id: string }) {
           Lineage of <Link href={sessionAddress(id)}>{family.target.title ?? id}</Link>
         </h1>
         <p className="facts quiet">
-          <span>{family.ancestors.length} ancestors</span>
-          <span>{total.toLocaleString()} descendants</span>
+          <span>{counted(family.ancestors.length, "ancestor")}</span>
+          <span>{counted(total, "descendant")}</span>
           <span>cites {cites}</span>
           <span>cited by {cited}</span>
         </p>
@@ -81,6 +81,10 @@ export function LineageScreen({ id }: { id: string }) {
   );
 }
 
+function counted(count: number, noun: string): string {
+  return `${count.toLocaleString()} ${noun}${count === 1 ? "" : "s"}`;
+}
+
 function SessionCard({ id, data: { session, target } }: NodeProps<SessionNode>) {
   const style = { width: NODE.width, height: NODE.height };
   return (
@@ -110,6 +114,8 @@ function SessionCard({ id, data: { session, target } }: NodeProps<SessionNode>) 
         )}
       </span>
       <Handle type="source" position={Position.Right} isConnectable={false} />
+      <Handle id="below" type="source" position={Position.Bottom} isConnectable={false} />
+      <Handle id="after" type="target" position={Position.Right} isConnectable={false} />
     </div>
   );
 }

@@ -1,9 +1,12 @@
-import type { Edge, Node } from "@xyflow/react";
+import { type Edge, MarkerType, type Node } from "@xyflow/react";
 import type { CitationsFragment, LineageSessionFragment } from "../gql/graphql";
 import { NODE, type Place, placeBeside, placeTree, type Relative } from "./layout";
 
 /** A session of the graph; null where the corpus has only its id. */
-export type SessionNode = Node<{ session: LineageSessionFragment | null; target: boolean }, "session">;
+export type SessionNode = Node<
+  { session: LineageSessionFragment | null; target: boolean },
+  "session"
+>;
 
 export interface Family {
   target: LineageSessionFragment;
@@ -13,6 +16,8 @@ export interface Family {
   /** The first parent that is not in the corpus; null when the lineage is complete. */
   unresolvedParentId: string | null;
   citations: CitationsFragment;
+  /** The sessions that cite the target, where the corpus has them. */
+  citing: readonly LineageSessionFragment[];
 }
 
 /** Everything that React Flow draws: sessions at their places, descent and citations as edges. */
@@ -20,7 +25,11 @@ export function familyGraph(family: Family): { nodes: SessionNode[]; edges: Edge
   const { target, ancestors, descendants, unresolvedParentId } = family;
   const sessions = new Map<string, LineageSessionFragment | null>();
   const relatives: Relative[] = [];
-  const add = (id: string, session: LineageSessionFragment | null, parentId: string | null): void => {
+  const add = (
+    id: string,
+    session: LineageSessionFragment | null,
+    parentId: string | null,
+  ): void => {
     sessions.set(id, session);
     relatives.push({ id, parentId });
   };
@@ -44,15 +53,17 @@ export function familyGraph(family: Family): { nodes: SessionNode[]; edges: Edge
     sessions.set(id, session);
     return true;
   };
+  const known = (id: string) => family.citing.find((session) => session.id === id) ?? null;
   const references = family.citations.references?.nodes ?? [];
   const referencedBy = family.citations.referencedBy?.nodes ?? [];
   const beside = placeBeside(
     place,
     references.filter((c) => outside(c.targetId, c.target)).map((c) => c.targetId),
-    referencedBy.filter((c) => outside(c.sessionId, null)).map((c) => c.sessionId),
+    referencedBy.filter((c) => outside(c.sessionId, known(c.sessionId))).map((c) => c.sessionId),
   );
+  const behind = new Set(beside.filter(({ y }) => y > place.y).map(({ id }) => id));
   const citations = [...references, ...referencedBy].map((citation) =>
-    citationEdge(citation.targetId, citation.sessionId),
+    citationEdge(citation.sessionId, citation.targetId, behind.has(citation.targetId)),
   );
   return {
     nodes: [...tree, ...beside].map((at) => node(at, sessions.get(at.id) ?? null, target.id)),
@@ -84,13 +95,17 @@ function descentEdge(parent: string, child: string, unresolved: boolean): Edge {
   };
 }
 
-function citationEdge(cited: string, citing: string): Edge {
+/** `behind`: the cited session stands left of the citing one, against the direction of descent. */
+function citationEdge(citing: string, cited: string, behind: boolean): Edge {
   return {
-    id: `citation ${cited} ${citing}`,
-    source: cited,
-    target: citing,
-    label: "cited",
+    id: `citation ${citing} ${cited}`,
+    source: citing,
+    target: cited,
+    sourceHandle: behind ? "below" : null,
+    targetHandle: behind ? "after" : null,
+    label: "cites",
     className: "edge-citation",
+    markerEnd: { type: MarkerType.ArrowClosed },
     focusable: false,
   };
 }

@@ -13,7 +13,7 @@ export interface Place {
   y: number;
 }
 
-export const NODE = { width: 230, height: 58 };
+export const NODE = { width: 240, height: 58 };
 const COLUMN = NODE.width + 70;
 const ROW = NODE.height + 16;
 
@@ -32,10 +32,14 @@ export function placeTree(relatives: readonly Relative[]): Place[] {
 }
 
 /**
- * Sessions that cite or are cited and stand outside of the tree: in the column before the target,
- * where the tree has at most one parent, below and above it.
+ * Sessions outside of the tree, which the target cites (below) or which cite it (above): in the column
+ * before the target, where the tree has at most one parent.
  */
-export function placeBeside(target: Place, below: readonly string[], above: readonly string[]) {
+export function placeBeside(
+  target: Place,
+  below: readonly string[],
+  above: readonly string[],
+): Place[] {
   const x = target.x - COLUMN;
   return [
     ...below.map((id, index) => ({ id, x, y: target.y + (index + 1.5) * ROW })),

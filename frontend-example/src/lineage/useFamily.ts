@@ -1,7 +1,7 @@
 import { useEffect, useState } from "react";
-import { type Client, type CombinedError, type OperationResult, useClient } from "urql";
+import { type Client, type CombinedError, useClient } from "urql";
 import { graphql } from "../gql";
-import type { LineageQuery } from "../gql/graphql";
+import type { LineageQuery, LineageSessionFragment } from "../gql/graphql";
 import { type Family, familyGraph } from "./graph";
 
 export const LineageSession = graphql(`
@@ -75,6 +75,16 @@ const Lineage = graphql(`
   }
 `);
 
+/** A citation names the session that cites; its title is read here. */
+const SessionsByIds = graphql(`
+  query SessionsByIds($ids: [ID!]!) {
+    observeSessions(ids: $ids) {
+      __typename
+      ...LineageSession
+    }
+  }
+`);
+
 export type Graph = ReturnType<typeof familyGraph>;
 
 export interface FamilyState {
@@ -99,7 +109,7 @@ export function useFamily(id: string): FamilyState {
       const descendants: Family["descendants"][number][] = [];
       let after: string | null = null;
       do {
-        const { data, error } = await readPage(client, id, after);
+        const { data, error, citing } = await readPage(client, id, after);
         if (over) return;
         const lineage = data?.session?.lineage;
         if (!data?.session || !lineage) {
@@ -115,6 +125,7 @@ export function useFamily(id: string): FamilyState {
           unresolvedParentId:
             lineage.__typename === "PartialLineage" ? lineage.unresolvedParentId : null,
           citations: data.session,
+          citing,
         };
         const { totalCount: total, pageInfo } = lineage.descendants;
         setState({ graph: familyGraph(family), family, total, error: null, missing: false });
@@ -130,11 +141,20 @@ export function useFamily(id: string): FamilyState {
   return state;
 }
 
-function readPage(
-  client: Client,
-  id: string,
-  after: string | null,
-): Promise<OperationResult<LineageQuery>> {
+interface PageRead {
+  data: LineageQuery | undefined;
+  error: CombinedError | undefined;
+  citing: LineageSessionFragment[];
+}
+
+async function readPage(client: Client, id: string, after: string | null): Promise<PageRead> {
   // What an earlier visit cached may lack the newest descendants.
-  return client.query(Lineage, { id, after }, { requestPolicy: "network-only" }).toPromise();
+  const variables = { id, after };
+  const { data, error } = await client.query(Lineage, variables, { requestPolicy: "network-only" });
+  const ids = (data?.session?.referencedBy?.nodes ?? []).map(({ sessionId }) => sessionId);
+  if (ids.length === 0) return { data, error, citing: [] };
+  const found = await client.query(SessionsByIds, { ids });
+  const sessions = found.data?.observeSessions ?? [];
+  const citing = sessions.filter((session) => session.__typename === "SessionRecord");
+  return { data, error, citing };
 }

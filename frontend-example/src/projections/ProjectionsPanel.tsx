@@ -76,16 +76,32 @@ const Projections = graphql(`
 
 const KEYS = ["todos", "goal", "plan", "sessionStats", "tokenUsage", "contextPressure"];
 
+interface PanelProps {
+  id: string;
+  /** On narrow screens the panel is a drawer. */
+  open: boolean;
+  close: () => void;
+}
+
 /** What the server makes of the log: values, not events. One subscription brings all of them. */
-export function ProjectionsPanel({ id, open }: { id: string; open: boolean }) {
+export function ProjectionsPanel({ id, open, close }: PanelProps) {
   const [{ data: views, error }] = useSubscription(
     { query: Projections, variables: { id, keys: KEYS } },
     (before: Views | undefined, { projections }) => withFrame(before ?? new Map(), projections),
   );
   return (
     <aside id="projections" className={open ? "panel panel-open scroll" : "panel scroll"}>
+      <button type="button" className="panel-close" onClick={close}>
+        Close
+      </button>
       <h2>Values</h2>
-      {error && !views ? <Failed error={error} /> : !views ? <Loading /> : <Sections views={views} />}
+      {error && !views ? (
+        <Failed error={error} />
+      ) : !views ? (
+        <Loading />
+      ) : (
+        <Sections views={views} />
+      )}
     </aside>
   );
 }

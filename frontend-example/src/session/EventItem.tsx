@@ -44,19 +44,22 @@ export const EventItem = memo(function EventItem({ sessionId, run, target, goTo 
       aria-current={target || undefined}
     >
       <div className="event-head">
-        <button
-          type="button"
-          className="event-seq mono"
-          aria-expanded={open}
-          aria-label={`Event ${event.seq}: details`}
-          onClick={() => setOpen(!open)}
-        >
-          #{event.seq}
-          {last !== event && `–${last.seq}`}
-        </button>
-        <span className="event-who">{who(event)}</span>
-        {event.surface !== "CURRENT" && <SurfaceBadge surface={event.surface} />}
-        {replaces && <span className="badge badge-replaces">took the place of others</span>}
+        <div className="event-title">
+          <button
+            type="button"
+            className="event-seq mono"
+            aria-expanded={open}
+            aria-label={`Event ${event.seq}: details`}
+            onClick={() => setOpen(!open)}
+          >
+            #{event.seq}
+            {last !== event && `–${last.seq}`}
+          </button>
+          <span className="event-who">{who(event)}</span>
+          {event.surface === "SHADOWED" && <SurfaceBadge surface={event.surface} />}
+          {event.surface === "LOG_ONLY" && <span className="unseen">log only</span>}
+          {replaces && <span className="badge badge-replaces">took the place of others</span>}
+        </div>
         <Time at={event.time} />
       </div>
       <div className="event-body">

@@ -104,7 +104,7 @@ export function SessionScreen({ id }: { id: string }) {
         />
         <Composer session={session} />
       </div>
-      <ProjectionsPanel id={id} open={panel} />
+      <ProjectionsPanel id={id} open={panel} close={() => setPanel(false)} />
     </div>
   );
 }

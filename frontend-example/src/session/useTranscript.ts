@@ -265,10 +265,14 @@ async function openTranscript(
     if (!surface?.events) return error ? { error } : {};
     const { hasPreviousPage, startCursor } = surface.events.pageInfo;
     const older = hasPreviousPage ? (startCursor ?? null) : null;
-    const throughSeq = surface.capturedThroughSeq ?? -1;
-    return {
-      transcript: { mode, events: surface.events.nodes, draft: "", older, hasNewer: false, throughSeq },
-    };
+    const events = surface.events.nodes;
+    // Followed from the newest message on, not from the end of the log: the pieces of an answer that
+    // is being written come after it, and the draft needs all of them.
+    const throughSeq =
+      events.length > 0
+        ? Math.max(...events.map((event) => event.seq))
+        : (surface.capturedThroughSeq ?? -1);
+    return { transcript: { mode, events, draft: "", older, hasNewer: false, throughSeq } };
   }
   if (at !== null) {
     const { data } = await client.query(LogWindow, { id, seq: at }, fresh);

@@ -21,7 +21,8 @@ export function RichText({ text }: { text: string }) {
 
 function inline(text: string): ReactNode[] {
   return text.split(/(`[^`\n]+`|\*\*[^*\n]+\*\*)/).map((part, index) => {
-    if (part.startsWith("`") && index % 2 === 1) return <code key={index}>{part.slice(1, -1)}</code>;
+    if (part.startsWith("`") && index % 2 === 1)
+      return <code key={index}>{part.slice(1, -1)}</code>;
     if (part.startsWith("**") && index % 2 === 1)
       return <strong key={index}>{part.slice(2, -2)}</strong>;
     return part;
