@@ -5,6 +5,7 @@ import { SearchBox } from "./search/SearchBox";
 import { SearchScreen } from "./search/SearchScreen";
 import { SessionScreen } from "./session/SessionScreen";
 import { SessionsScreen } from "./sessions/SessionsScreen";
+import { addressedSession } from "./ui/addresses";
 import { Empty, Loading } from "./ui/states";
 
 // React Flow is the largest dependency and one screen needs it: it is loaded with that screen.
@@ -39,10 +40,16 @@ export function App() {
             <Route path="/" component={SessionsScreen} />
             <Route path="/search" component={SearchScreen} />
             <Route path="/sessions/:id">
-              {({ id }) => <SessionScreen key={id} id={decodeURIComponent(id)} />}
+              {() => {
+                const id = addressedSession();
+                return <SessionScreen key={id} id={id} />;
+              }}
             </Route>
             <Route path="/sessions/:id/lineage">
-              {({ id }) => <LineageScreen key={id} id={decodeURIComponent(id)} />}
+              {() => {
+                const id = addressedSession();
+                return <LineageScreen key={id} id={id} />;
+              }}
             </Route>
             <Route>
               <div className="page">

@@ -3,8 +3,10 @@
 import { createClient } from "graphql-ws";
 import { useSyncExternalStore } from "react";
 import type { ExecutionResult, SubscriptionForwarder } from "urql";
+import { resumption } from "./resumption";
 
 const LONGEST_WAIT_MS = 3_000;
+const AGAIN_MS = 300;
 
 export type Connection = "idle" | "connected" | "lost";
 
@@ -56,34 +58,35 @@ export interface SubscribePayload {
 export type ResultSink = Parameters<ReturnType<SubscriptionForwarder>["subscribe"]>[0];
 
 /**
- * Where a subscription goes on when it is interrupted after this result: the variables to change.
- * `sessionEvents` resumes after a seq and `corpus` after a cursor; `projections` begins with a
- * snapshot every time and needs nothing.
- */
-export function resumption(data: Record<string, unknown>): Record<string, unknown> {
-  const { sessionEvents, corpus } = data as {
-    sessionEvents?: { seq: number };
-    corpus?: { cursor: string };
-  };
-  if (sessionEvents) return { afterSeq: sessionEvents.seq };
-  if (corpus) return { after: corpus.cursor };
-  return {};
-}
-
-/**
- * Subscribes; after a reconnect the server continues exactly behind the last result.
+ * Subscribes; after an interruption the server continues exactly behind the last result.
  *
  * The library sends the same payload object again when it has reconnected. So it is enough to move
- * its variables forward with every result: no gap, no repeat, and no bookkeeping in components.
+ * its variables forward with every result: no gap, no repeat, and no bookkeeping in components. A
+ * server that is being stopped completes what it streams; nothing here ends by itself, so that is an
+ * interruption too.
  */
 export function subscribeResuming(payload: SubscribePayload, sink: ResultSink): () => void {
   const moving = { query: payload.query, variables: { ...payload.variables } };
-  return socket.subscribe(moving, {
-    next(result) {
-      if (result.data) Object.assign(moving.variables, resumption(result.data));
-      sink.next(result as ExecutionResult);
-    },
-    error: (error) => sink.error(error),
-    complete: () => sink.complete(),
-  });
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let wanted = true;
+
+  const begin = (): (() => void) =>
+    socket.subscribe(moving, {
+      next(result) {
+        if (result.data) Object.assign(moving.variables, resumption(result.data));
+        sink.next(result as ExecutionResult);
+      },
+      error: (error) => sink.error(error),
+      complete() {
+        if (wanted) timer = setTimeout(() => (end = begin()), AGAIN_MS);
+        else sink.complete();
+      },
+    });
+
+  let end = begin();
+  return () => {
+    wanted = false;
+    clearTimeout(timer);
+    end();
+  };
 }

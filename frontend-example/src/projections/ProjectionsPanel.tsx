@@ -90,7 +90,12 @@ export function ProjectionsPanel({ id, open, close }: PanelProps) {
     (before: Views | undefined, { projections }) => withFrame(before ?? new Map(), projections),
   );
   return (
-    <aside id="projections" className={open ? "panel panel-open scroll" : "panel scroll"}>
+    <aside
+      id="projections"
+      className={open ? "panel panel-open scroll" : "panel scroll"}
+      aria-label="Values"
+      tabIndex={0}
+    >
       <button type="button" className="panel-close" onClick={close}>
         Close
       </button>

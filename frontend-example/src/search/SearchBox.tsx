@@ -1,12 +1,13 @@
 import { useEffect, useRef } from "react";
-import { useLocation, useSearch } from "wouter";
+import { useLocation } from "wouter";
+import { useQueryParameters } from "../ui/addresses";
 
 /** The search field of the bar: every keystroke is a search. `/` focuses it from anywhere. */
 export function SearchBox() {
   const [location, navigate] = useLocation();
-  const search = useSearch();
+  const parameters = useQueryParameters();
   const field = useRef<HTMLInputElement>(null);
-  const asked = location === "/search" ? (new URLSearchParams(search).get("q") ?? "") : "";
+  const asked = location === "/search" ? (parameters.get("q") ?? "") : "";
 
   useEffect(() => {
     const focus = (event: KeyboardEvent): void => {

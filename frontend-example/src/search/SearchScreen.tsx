@@ -1,10 +1,10 @@
 import { useState } from "react";
 import { useQuery } from "urql";
-import { Link, useSearch } from "wouter";
+import { Link } from "wouter";
 import { graphql } from "../gql";
 import type { SearchHitFragment, SessionRowFragment } from "../gql/graphql";
 import { errorCode } from "../graphql/errors";
-import { eventAddress, sessionAddress } from "../ui/addresses";
+import { eventAddress, sessionAddress, useQueryParameters } from "../ui/addresses";
 import { AvailabilityBadge, SurfaceBadge } from "../ui/badges";
 import { Empty, Failed, Loading } from "../ui/states";
 import { Time } from "../ui/Time";
@@ -60,7 +60,7 @@ const FIRST = 15;
 const ALL = 100;
 
 export function SearchScreen() {
-  const query = (new URLSearchParams(useSearch()).get("q") ?? "").trim();
+  const query = (useQueryParameters().get("q") ?? "").trim();
   return (
     <div className="page scroll">
       <h1>Search</h1>

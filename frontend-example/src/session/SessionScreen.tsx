@@ -1,10 +1,10 @@
 import { useState } from "react";
 import { useQuery } from "urql";
-import { Link, useLocation, useSearch } from "wouter";
+import { Link, useLocation } from "wouter";
 import { Composer } from "../composer/Composer";
 import { graphql } from "../gql";
 import { ProjectionsPanel } from "../projections/ProjectionsPanel";
-import { eventAddress, lineageAddress, sessionAddress } from "../ui/addresses";
+import { eventAddress, lineageAddress, sessionAddress, useQueryParameters } from "../ui/addresses";
 import { AvailabilityBadge } from "../ui/badges";
 import { Empty, Failed, Loading } from "../ui/states";
 import { Time } from "../ui/Time";
@@ -26,7 +26,7 @@ export function SessionScreen({ id }: { id: string }) {
     requestPolicy: "cache-and-network",
   });
   const [panel, setPanel] = useState(false);
-  const search = new URLSearchParams(useSearch());
+  const search = useQueryParameters();
   const [, navigate] = useLocation();
   const asked = search.get("seq");
   const seq = asked !== null && /^\d+$/.test(asked) ? Number(asked) : null;

@@ -229,11 +229,11 @@ export function useTranscript(id: string, mode: TranscriptMode, at: number | nul
 
     const variables = { id, afterSeq: latest.current?.throughSeq ?? -1 };
     const subscription = client.subscription(LiveTail, variables).subscribe((result) => {
-      if (result.data) {
+      if (result.error) {
+        reopen(); // the log was replaced: what is on screen belongs to the old one
+      } else if (result.data) {
         waiting.push(result.data.sessionEvents);
         frame ??= requestAnimationFrame(() => void take());
-      } else if (result.error) {
-        reopen(); // the log was replaced: what is on screen belongs to the old one
       }
     });
     return () => {

@@ -1,9 +1,9 @@
 import { useEffect, useMemo, useState } from "react";
-import { Link, useLocation, useSearch } from "wouter";
+import { Link, useLocation } from "wouter";
 import { graphql } from "../gql";
 import type { SessionFilter, SessionRowFragment } from "../gql/graphql";
 import { useQuery } from "urql";
-import { sessionAddress } from "../ui/addresses";
+import { sessionAddress, useQueryParameters } from "../ui/addresses";
 import { AvailabilityBadge } from "../ui/badges";
 import { Empty, Failed, Loading } from "../ui/states";
 import { Time } from "../ui/Time";
@@ -30,7 +30,7 @@ const ServerFacts = graphql(`
 `);
 
 export function SessionsScreen() {
-  const search = useSearch();
+  const search = useQueryParameters().toString();
   const [, navigate] = useLocation();
   const filters = useMemo(() => parseFilters(search), [search]);
   const asked = useMemo(() => toSessionFilters(filters), [filters]);

@@ -1,7 +1,8 @@
-import { useCallback, useEffect, useMemo, useState } from "react";
+import { useCallback, useEffect, useEffectEvent, useMemo, useState } from "react";
 import { useClient, useQuery } from "urql";
 import { graphql } from "../gql";
 import type { SessionFilter } from "../gql/graphql";
+import { useConnection } from "../graphql/socket";
 import { type Changes, withChanges } from "./changes";
 
 export const SessionRow = graphql(`
@@ -61,6 +62,8 @@ const CorpusChanges = graphql(`
 const PAGE = 50;
 const MOST_IDS = 100;
 const GATHER_MS = 200;
+const SETTLE_MS = 500;
+const AGAIN_MS = 500;
 
 /** The sessions that pass the filters, page by page, kept true by `corpus`. */
 export function useSessionList(filters: SessionFilter[]) {
@@ -100,6 +103,13 @@ function useChanges(filters: SessionFilter[], restart: () => void): Changes {
   const [changes, setChanges] = useState<Changes>(new Map());
   const [run, setRun] = useState(0);
 
+  // The server has forgotten the place where we were, because it was restarted.
+  const beginAnew = useEffectEvent(() => {
+    setChanges(new Map());
+    setRun(run + 1);
+    restart();
+  });
+
   useEffect(() => {
     const waiting = new Set<string>();
     let timer: ReturnType<typeof setTimeout> | undefined;
@@ -107,7 +117,9 @@ function useChanges(filters: SessionFilter[], restart: () => void): Changes {
 
     const ask = async (): Promise<void> => {
       timer = undefined;
+      // Taken off before asking: one that changes again meanwhile is asked for again.
       const ids = [...waiting].slice(0, MOST_IDS);
+      for (const id of ids) waiting.delete(id);
       const variables = { filters: [...filters, { id: ids }], first: MOST_IDS };
       const { data } = await client.query(SessionsNow, variables, {
         requestPolicy: "network-only",
@@ -115,7 +127,6 @@ function useChanges(filters: SessionFilter[], restart: () => void): Changes {
       if (over) return;
       const matching = data?.now;
       if (matching) {
-        for (const id of ids) waiting.delete(id);
         setChanges(
           (before) =>
             new Map([
@@ -124,19 +135,19 @@ function useChanges(filters: SessionFilter[], restart: () => void): Changes {
               ...matching.nodes.map((session) => [session.id, session] as const),
             ]),
         );
+      } else {
+        for (const id of ids) waiting.add(id);
       }
       if (waiting.size > 0) timer ??= setTimeout(() => void ask(), matching ? 0 : 1_000);
     };
 
     const subscription = client.subscription(CorpusChanges, {}).subscribe(({ data, error }) => {
-      if (data) {
+      if (error) {
+        clearTimeout(timer);
+        timer = setTimeout(beginAnew, AGAIN_MS);
+      } else if (data) {
         waiting.add(data.corpus.sessionId);
         timer ??= setTimeout(() => void ask(), GATHER_MS);
-      } else if (error) {
-        // The server has forgotten the place where we were (it was restarted): begin anew.
-        setChanges(new Map());
-        setRun(run + 1);
-        restart();
       }
     });
     return () => {
@@ -144,7 +155,29 @@ function useChanges(filters: SessionFilter[], restart: () => void): Changes {
       clearTimeout(timer);
       subscription.unsubscribe();
     };
-  }, [client, filters, restart, run]);
+  }, [client, filters, run]);
+
+  // `corpus` begins at the moment when the server has begun it, a little after the list was read.
+  // What happened in between is found by looking at the head of the list once more.
+  const connected = useConnection() === "connected";
+  useEffect(() => {
+    if (!connected) return;
+    let over = false;
+    const look = async (): Promise<void> => {
+      const variables = { filters, first: PAGE };
+      const { data } = await client.query(SessionsNow, variables, {
+        requestPolicy: "network-only",
+      });
+      if (over || !data?.now) return;
+      const head = data.now.nodes.map((session) => [session.id, session] as const);
+      setChanges((before) => new Map([...before, ...head]));
+    };
+    const timer = setTimeout(() => void look(), SETTLE_MS);
+    return () => {
+      over = true;
+      clearTimeout(timer);
+    };
+  }, [client, filters, connected, run]);
 
   return changes;
 }
