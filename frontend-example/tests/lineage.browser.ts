@@ -31,7 +31,11 @@ test("of a large family only what is in view is in the document", async () => {
   const children = Array.from({ length: 400 }, (_, n) => `child-${n}`);
   for (let from = 0; from < children.length; from += 100) {
     const some = children.slice(from, from + 100);
-    await Promise.all(some.map((id) => createSession(id, { parentSession: "matriarch" })));
+    await Promise.all(
+      some.map((id) =>
+        createSession(id, { parentSession: "matriarch", createdAt: 900_000_000_000 }),
+      ),
+    );
   }
   const page = await open("/app/sessions/matriarch/lineage");
   await page.getByText("400 descendants").waitFor();
