@@ -1,20 +1,20 @@
 import { defineConfig } from "vitest/config";
 
-// unit: rules without a browser. browser: each screen in Chromium against a real server (tests/).
+const inChromium = {
+  globalSetup: ["tests/server.ts"],
+  fileParallelism: false,
+  testTimeout: 30_000,
+  hookTimeout: 60_000,
+};
+
+// unit: rules without a browser. browser: each screen in Chromium against a real server. measure:
+// figures for docs/performance.md, on demand.
 export default defineConfig({
   test: {
     projects: [
       { test: { name: "unit", include: ["src/**/*.test.ts"] } },
-      {
-        test: {
-          name: "browser",
-          include: ["tests/*.browser.ts"],
-          globalSetup: ["tests/server.ts"],
-          fileParallelism: false,
-          testTimeout: 30_000,
-          hookTimeout: 60_000,
-        },
-      },
+      { test: { name: "browser", include: ["tests/*.browser.ts"], ...inChromium } },
+      { test: { name: "measure", include: ["tests/*.measure.ts"], ...inChromium } },
     ],
   },
 });

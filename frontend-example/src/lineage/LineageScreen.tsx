@@ -63,7 +63,7 @@ export function LineageScreen({ id }: { id: string }) {
           fitView
           // All of a small family; of a large one the surroundings of the session.
           fitViewOptions={{
-            maxZoom: 1,
+            maxZoom: 1.3,
             minZoom: 0.6,
             ...(graph.nodes.length > 60 && { nodes: [{ id }] }),
           }}

@@ -1,4 +1,4 @@
-import { type Edge, MarkerType, type Node } from "@xyflow/react";
+import { type Edge, MarkerType, type Node, Position } from "@xyflow/react";
 import type { CitationsFragment, LineageSessionFragment } from "../gql/graphql";
 import { NODE, type Place, placeBeside, placeTree, type Relative } from "./layout";
 
@@ -71,14 +71,34 @@ export function familyGraph(family: Family): { nodes: SessionNode[]; edges: Edge
   };
 }
 
+const at = (type: "source" | "target", position: Position, x: number, y: number, id?: string) => ({
+  type,
+  position,
+  x: x * NODE.width,
+  y: y * NODE.height,
+  width: 1,
+  height: 1,
+  ...(id !== undefined && { id }),
+});
+
+/** Where edges begin and end; LineageScreen draws the same four. */
+const HANDLES = [
+  at("target", Position.Left, 0, 0.5),
+  at("source", Position.Right, 1, 0.5),
+  at("source", Position.Bottom, 0.5, 1, "below"),
+  at("target", Position.Right, 1, 0.5, "after"),
+];
+
 function node(place: Place, session: LineageSessionFragment | null, target: string): SessionNode {
   return {
     id: place.id,
     type: "session",
     position: { x: place.x, y: place.y },
-    // Known sizes: React Flow need not render a node to find out whether it is visible.
+    // With known sizes and handles React Flow need not render thousands of nodes once, only to find
+    // out which of them are visible and where their edges begin.
     width: NODE.width,
     height: NODE.height,
+    handles: HANDLES,
     data: { session, target: place.id === target },
     ariaLabel: session?.title ?? place.id,
   };
