@@ -16,7 +16,8 @@ its place among the others.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import merge
 from itertools import groupby, islice
@@ -25,11 +26,11 @@ from typing import Final, NamedTuple, cast
 import tantivy
 from typing_extensions import override
 
-from providers.tantivy.documents import LOG, SEQ, TIME, LogKey, key_in
+from providers.tantivy.documents import LOG, SEQ, TIME, LogKey, key_in, key_of
 from providers.tantivy.failures import index_failures
 from providers.tantivy.fresh import FreshDocument, Statistics, fresh_matches
-from providers.tantivy.queries import query_of
-from sessiongraph.search.ports import Hit, Ranking
+from providers.tantivy.queries import of_log, of_session, query_of
+from sessiongraph.search.ports import Held, Hit, Ranking
 from sessiongraph.search.question import Question
 
 _FETCHED_FOR_EACH_LOG: Final = 8
@@ -121,6 +122,39 @@ class TantivyObservation:
     @override
     def __hash__(self) -> int:
         return hash((id(self._searcher), self._fresh.count))
+
+    @property
+    def documents(self) -> int:
+        """How many there are, the watermark aside."""
+        gone = sum(self._seqs(of_session(each))[0] for each in self._fresh.forgotten)
+        return max(0, self._searcher.num_docs - 1) - gone + self._fresh.count
+
+    async def held(self, logs: Sequence[tuple[str, int]]) -> list[Held]:
+        """What there is of each of some logs."""
+        return await asyncio.to_thread(self._held, logs)
+
+    def _held(self, logs: Sequence[tuple[str, int]]) -> list[Held]:
+        wanted = {session_id for session_id, _ in logs}
+        fresh: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
+        for each in islice(self._fresh.documents, self._fresh.count):
+            if each.key.session_id in wanted:
+                fresh[each.key.session_id].append((each.key.epoch, each.seq))
+        with index_failures("read"):
+            return [self._held_of(*log, fresh.get(log[0], ())) for log in logs]
+
+    def _held_of(self, session_id: str, epoch: int, fresh: Sequence[tuple[int, int]]) -> Held:
+        seqs = [seq for of_epoch, seq in fresh if of_epoch == epoch]
+        others = len(fresh) - len(seqs)
+        if session_id in self._fresh.forgotten:
+            return Held(len(seqs), sum(seqs), others)
+        of_all, _ = self._seqs(of_session(session_id))
+        count, total = self._seqs(of_log(session_id, key_of(session_id, epoch).number()))
+        return Held(count + len(seqs), total + sum(seqs), of_all - count + others)
+
+    def _seqs(self, query: tantivy.Query) -> tuple[int, int]:
+        """How many committed documents answer, and the sum of their seqs."""
+        found = self._searcher.aggregate(query, {SEQ: {"stats": {"field": SEQ}}})[SEQ]
+        return int(found["count"]), int(found["sum"])
 
     async def rank(self, question: Question, least: int, *, distinct: bool) -> Ranking:
         """The first answers; see the port."""
