@@ -51,8 +51,8 @@ _PORTION: Final = 64
 _BRIEF_RANKING: Final = 64
 _BRIEF_QUESTION: Final = 16
 _BRIEF_LOOK: Final = 100
-_BRIEF_SEARCH: Final = 2000
-"""Hits, places, fresh documents and candidates up to which ranking takes about a millisecond."""
+_BRIEF_SEARCH: Final = 10_000
+"""Hits, places, fresh documents and candidates up to which ranking takes a few milliseconds."""
 
 _Scored = tuple[float, tantivy.DocAddress]
 
@@ -177,7 +177,7 @@ class TantivyObservation:
         return await asyncio.to_thread(self._rank, question, least, distinct)
 
     def _is_brief(self, question: Question, least: int) -> bool:
-        """Whether ranking takes less than the way to another thread and back."""
+        """Whether ranking takes so little that the way to another thread costs more."""
         admitted = question.admitted
         return (
             least <= _BRIEF_RANKING

@@ -62,7 +62,9 @@ def snippet_of(text: str, wanted: SearchText, most: int) -> Snippet:
     piece, place_of = _with_single_spaces(text, low, high)
     cut_before = low > 0 and bool(text[:low].strip())
     cut_behind = high < len(text) and bool(text[high:].strip())
-    marked = [Span(place_of(s.start), place_of(s.end)) for s in spans if s.end <= high]
+    marked = spans
+    if piece is not text:
+        marked = [Span(place_of(s.start), place_of(s.end)) for s in spans if s.end <= high]
     return _cut(piece, marked, most, cut_before, cut_behind)
 
 
@@ -86,10 +88,13 @@ def _cut(piece: str, marked: list[Span], most: int, cut_before: bool, cut_behind
     behind = _ELLIPSIS if end < len(piece) or cut_behind else ""
     shown = piece[start:end].rstrip(" ")
     shift = len(before) - start
+    shown_end = start + len(shown)
     highlights = tuple(
-        Span(span.start + shift, min(span.end, start + len(shown)) + shift)
+        span
+        if span.end <= shown_end and not shift
+        else Span(span.start + shift, min(span.end, shown_end) + shift)
         for span in marked
-        if start <= span.start < start + len(shown)
+        if start <= span.start < shown_end
     )
     return Snippet(f"{before}{shown}{behind}", highlights)
 
