@@ -274,21 +274,34 @@ class Indexing:
         return self._taken.position
 
     async def _take(self, commits: Sequence[Commit]) -> None:
-        """Give the index what some commits brought, in portions."""
+        """Give the index what some commits brought, in portions; the next is read meanwhile."""
         for commit in commits:
             if commit.position > self._seen:
                 self._seen = commit.position
                 if self._on_commit is not None:
                     self._on_commit(commit)
         assert self._taken is not None
-        for portion in portions_of(commits, first_alone=self._taken.through >= 0):
-            if len(portion) > 1:
-                await self._take_together(portion)
-            else:
-                await self._take_alone(portion[0])
+        applying: asyncio.Task[None] | None = None
+        try:
+            for portion in portions_of(commits, first_alone=self._taken.through >= 0):
+                changes = await self._changes_of(portion) if len(portion) > 1 else None
+                if applying is not None:
+                    await applying
+                    applying = None
+                if changes is None:
+                    await self._take_alone(portion[0])
+                else:
+                    reached = Watermark(portion[-1].position, mark=mark_of(portion[-1]))
+                    applying = asyncio.create_task(self._apply(changes, reached))
+            if applying is not None:
+                await applying
+        finally:
+            if applying is not None:
+                applying.cancel()
+                await asyncio.gather(applying, return_exceptions=True)
 
-    async def _take_together(self, commits: Sequence[Commit]) -> None:
-        """Take several small commits in one go."""
+    async def _changes_of(self, commits: Sequence[Commit]) -> list[IndexChange]:
+        """What several small commits brought, read in one go."""
         changes, grown = outcome_of(commits)
         async with self._store.observe() as reader:
             found = await reader.find(list(grown))
@@ -299,7 +312,7 @@ class Indexing:
                 await asyncio.sleep(0)  # there may be many, and each is read where we are
                 async for events in pages_of(reader, stored, growth.first, growth.last):
                     changes.append(Learn(stored.header, stored.epoch, events))
-        await self._apply(changes, Watermark(commits[-1].position, mark=mark_of(commits[-1])))
+        return changes
 
     async def _take_alone(self, commit: Commit) -> None:
         """Take one commit page by page, each at its own moment; parts of it become visible."""
