@@ -35,6 +35,9 @@ _PLACES_IN_A_PATTERN: Final = 32
 _LOOKED_AT: Final = 2
 """Characters of the text for each of the snippet that are read around a match, at most."""
 
+_FIRST_MARK: Final = "\u0300"
+"""Below it every code point is a character by itself."""
+
 _JOINERS: Final = frozenset("\u200d\ufe0e\ufe0f")
 
 
@@ -106,7 +109,8 @@ def _with_single_spaces(text: str, low: int, high: int) -> tuple[str, Callable[[
     while low < high and text[high - 1].isspace():
         high -= 1
     piece = text[low:high]
-    if " ".join(piece.split()) == piece:
+    # Of white space, only the plain one counts as printable.
+    if (piece.isprintable() and "  " not in piece) or " ".join(piece.split()) == piece:
         return piece, lambda place: place - low
     pieces: list[str] = []
     ends: list[int] = [low]
@@ -286,6 +290,8 @@ def _is_between_characters(text: str, at: int) -> bool:
     if at <= 0 or at >= len(text):
         return True
     before, here = text[at - 1], text[at]
+    if here < _FIRST_MARK and before < _FIRST_MARK:
+        return True
     if here in _JOINERS or before == "\u200d" or unicodedata.category(here)[0] == "M":
         return False
     if "\U0001f3fb" <= here <= "\U0001f3ff":  # skin tones
