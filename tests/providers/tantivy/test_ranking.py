@@ -1,4 +1,4 @@
-"""Rankings in which very many answers have one score: the newest first, however they are fetched."""
+"""Rankings in which very many answers have one score: the newest first, in whatever way fetched."""
 
 from __future__ import annotations
 
