@@ -4,7 +4,8 @@ Tantivy gives hits by falling score, and equal scores in an order that changes w
 contract's order is by score, then newer time, then session id, then seq. So more hits are fetched
 than are needed, those at the lowest score are left out (there may be more of them than were
 fetched), and the rest is sorted as far as it is needed; when that is not enough, four times as many
-are fetched.
+are fetched. Where all hits have one score, as those of short texts often do, Tantivy is asked for
+the newest instead.
 
 The best hit of each log is the first of that log in this order. When a look does not bring enough
 logs, those that it brought are left out of the next one: what that brings ranks behind them all. So
@@ -23,7 +24,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import merge
 from itertools import islice
-from typing import Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
 import tantivy
 from typing_extensions import override
@@ -245,15 +246,28 @@ class TantivyObservation:
         query = query_of(question, without)
         everything = max(1, self._searcher.num_docs)
         wanted = least
+        tied: float | None = None
         while True:
             wanted = min(wanted + _FETCHED_BESIDE, everything)
-            hits = self._searcher.search(query, wanted, count=False).hits
+            order = None if tied is None else TIME
+            hits = self._searcher.search(query, wanted, count=False, order_by_field=order).hits
             complete = len(hits) < wanted or wanted == everything
             sure = len(hits) if complete else _above_the_lowest(hits)
             if complete or sure >= (least if logs is None else 1):
+                if tied is not None:
+                    hits = [(tied, address) for _, address in hits]
                 ranked = self._ranked(hits, sure)
                 return list(ranked if logs is None else islice(_best(ranked), logs)), complete
-            wanted *= _MORE
+            if tied is None and not sure and self._all_tie(query, hits[0]):
+                tied, wanted = hits[0][0], least
+            else:
+                wanted *= _MORE
+
+    def _all_tie(self, query: tantivy.Query, best: _Scored) -> bool:
+        """Whether every hit has the score of the best one."""
+        found: Any = self._searcher.search(query, 1)  # its type lacks the count
+        lowest = self._searcher.search(query, 1, count=False, offset=found.count - 1).hits
+        return bool(lowest) and _shown(lowest[0]) == _shown(best)
 
     def _ranked(self, hits: Sequence[_Scored], end: int) -> Iterator[_Ranked]:
         """The hits before ``end`` in order; what they are is looked up as they are taken."""
@@ -268,7 +282,6 @@ class TantivyObservation:
         addresses = [address for _, address in hits]
         times = self._column(TIME, addresses)
         if _shown(hits[0]) == _shown(hits[-1]):
-            # There may be very many: nothing in a corpus tells short texts apart.
             scores = [_shown(hits[0])] * len(hits)
             order = sorted(range(len(hits)), key=times.__getitem__, reverse=True)
         else:

@@ -16,6 +16,7 @@ from sessiongraph.cursor import KEY_BYTES, CursorCodec
 from sessiongraph.errors import PersistenceFailed
 from sessiongraph.event import EventSurface, SessionEvent
 from sessiongraph.filters import ALL_EVENTS, EventSelection, Range
+from sessiongraph.live_tail import TailedLog
 from sessiongraph.paging import PageRequest
 from sessiongraph.ports import LogStore, WindowRequest
 from sessiongraph.query import Observation, SessionQuery
@@ -91,6 +92,11 @@ async def answers(observation: Observation, session: LogicalSession, log: Log) -
     seqs = range(-1, len(log) + 1)
     here = range(len(log))
     at = await session.log.at(seqs)
+    together = await TailedLog.at_each([(session.log, seqs), (session.log, [])])
+    assert [{seq: told_placed(each) for seq, each in found.items()} for found in together] == [
+        {seq: told_placed(each) for seq, each in at.items()},
+        {},
+    ]
     page = PageRequest(first=200)
     documents = (await observation.list_documents(session, ALL_EVENTS, page)).items
     window = [await observation.event_window(session, seq, 2, 3) for seq in here]

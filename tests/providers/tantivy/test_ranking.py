@@ -1,0 +1,56 @@
+"""Rankings in which very many answers have one score: the newest first, in whatever way fetched."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from providers.tantivy.index import TantivyIndex
+from sessiongraph.search.ports import Forget, Hit, Watermark
+from tests.contracts.search_index import asking, learn, says
+from tests.plain_store import run
+
+SESSIONS = ["d", "a", "c", "b"]
+EACH = 150
+
+
+def time_of(session_id: str, seq: int) -> int:
+    return (7 * seq + ord(session_id)) % 90
+
+
+@pytest.mark.parametrize("longer", [0, 3])
+@pytest.mark.parametrize("fresh", [0, 2])
+def test_the_newest_of_equals_come_first(tmp_path: Path, longer: int, fresh: int) -> None:
+    """``longer``: documents that match less well, so that not all are equal."""
+
+    async def check() -> None:
+        index = TantivyIndex.open(tmp_path / "index", 16 << 20)
+        for number, session_id in enumerate(SESSIONS):
+            said = [says(n, "same words", time_of(session_id, n)) for n in range(EACH)]
+            await index.apply([learn(session_id, *said, epoch=5)])
+            await index.commit(Watermark(number + 1))
+        await index.apply([learn("gone", *["same words"] * 20)])
+        await index.commit(Watermark(9))
+        less = [says(n, "same words in a longer text", n) for n in range(longer)]
+        await index.apply([Forget("gone"), learn("z", *less, epoch=5)])
+        await index.commit(Watermark(10))
+        await index.apply([learn("y", *["other"] * fresh, epoch=5)])
+        order = [
+            Hit(session_id, 5, seq, time_of(session_id, seq))
+            for session_id in SESSIONS
+            for seq in range(EACH)
+        ]
+        order.sort(key=lambda hit: (-hit.time, hit.session_id, hit.seq))
+        order += [Hit("z", 5, seq, seq) for seq in reversed(range(longer))]
+        first = {hit.session_id: hit for hit in reversed(order)}
+        best = sorted(first.values(), key=order.index)
+        for least in (1, 4, 70, 1000):
+            for distinct, expected in ((False, order), (True, best)):
+                ranking = await index.observe().rank(asking("same"), least, distinct=distinct)
+                assert list(ranking.hits) == expected[: len(ranking.hits)]
+                assert len(ranking.hits) >= min(least, len(expected))
+                assert not ranking.complete or len(ranking.hits) == len(expected)
+        await index.close()
+
+    run(check())
