@@ -63,9 +63,9 @@ def texts_of(value: Any, *kinds: str) -> str:
         return value
     if not isinstance(value, list):
         return ""
-    texts = (
+    texts = [
         block.get("text")
         for block in value
         if isinstance(block, dict) and block.get("type") in kinds
-    )
-    return "\n".join(text for text in texts if isinstance(text, str))
+    ]
+    return "\n".join([text for text in texts if isinstance(text, str)])

@@ -9,19 +9,24 @@ sessions shows.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Final
 
 from providers.sqlite import carried, codec
 from providers.sqlite.migrations import LANE_SHIFT, LEVEL_SHIFT, NODE_SHIFT, SEQ_SHIFT, TYPE_SHIFT
+from sessiongraph.carried import MESSAGE_TYPES
 from sessiongraph.event import CHUNK_TYPE, DeltaRun, Seq, SessionEvent
 from sessiongraph.payloads import Shape, citations_of, is_human_prompt, shape_of
 from sessiongraph.ports import PlacedEntry
 
 SPAN_SEQS: Final = (256, 65_536)
-"""How many seqs a time span of each level covers."""
+"""How many seqs a time span of each level covers; a multiple of that of the level before."""
+
+_NOTED_TYPES: Final = MESSAGE_TYPES | {"session/title"}
+"""Types of which more is derived than from their citations."""
 
 _INSERT_EVENT: Final = (
     "INSERT INTO events (id, lane, time, flags, members, place, replaced_by, op_start, op_end, "
@@ -104,12 +109,14 @@ def prepare(log: int, placed: Sequence[PlacedEntry], types: Mapping[str, int]) -
     batch = Batch(log, placed[0].entry.seq, placed[-1].entry.last_seq)
     removed_here: dict[Seq, Seq] = {}
     for each in placed:
-        for seq in each.transition.removed:
+        transition = each.transition
+        for seq in transition.removed:
             if seq >= batch.first_seq:
-                removed_here[seq] = each.transition.seq
+                removed_here[seq] = transition.seq
             else:
-                batch.shadowed.append((base | each.transition.seq, base | seq))
+                batch.shadowed.append((base | transition.seq, base | seq))
     chunk_lane = log << LANE_SHIFT | types[CHUNK_TYPE] << TYPE_SHIFT
+    times: defaultdict[int, list[int]] = defaultdict(list)
     for each in placed:
         entry = each.entry
         if isinstance(entry, DeltaRun):
@@ -122,13 +129,16 @@ def prepare(log: int, placed: Sequence[PlacedEntry], types: Mapping[str, int]) -
                     None, None, None, None, None, payload, None,
                 )
             )  # fmt: skip
-            times = list(entry.times())
-            _widen(batch, entry.seq, min(times), max(times))
+            of_members = list(entry.times())
+            times[entry.seq // SPAN_SEQS[0]] += (min(of_members), max(of_members))
         else:
             replacer = removed_here.get(entry.seq)
             batch.rows.append(_row(base, log, entry, each.transition.position, replacer, types))
-            _widen(batch, entry.seq, entry.time, entry.time)
-            _note(batch, entry)
+            times[entry.seq // SPAN_SEQS[0]].append(entry.time)
+            if entry.source_event_seqs or entry.type in _NOTED_TYPES:
+                _note(batch, entry)
+    for block, in_block in times.items():
+        _widen(batch, block * SPAN_SEQS[0], min(in_block), max(in_block))
     return batch
 
 
@@ -185,7 +195,12 @@ def _note(batch: Batch, event: SessionEvent) -> None:
     """Collect what is derived from one event: citers, citations, title, prompt, what it carries."""
     if event.source_event_seqs:
         prefix = batch.log << NODE_SHIFT
-        for first, last in codec.ascending_runs(event.source_event_seqs):
+        if len(event.source_event_seqs) == 1:
+            batch.citers.append((prefix | event.source_event_seqs[0], event.seq))
+            runs: Iterable[tuple[Seq, Seq]] = ()
+        else:
+            runs = codec.ascending_runs(event.source_event_seqs)
+        for first, last in runs:
             batch.citers.extend((prefix | node, event.seq) for node in covering_blocks(first, last))
     if event.type == "session/title":
         if shape_of(event.type, event.data) is Shape.TITLE:
