@@ -28,10 +28,18 @@ SPAN_SEQS: Final = (256, 65_536)
 _NOTED_TYPES: Final = MESSAGE_TYPES | {"session/title"}
 """Types of which more is derived than from their citations."""
 
-_INSERT_EVENT: Final = (
-    "INSERT INTO events (id, lane, time, flags, members, place, replaced_by, op_start, op_end, "
-    "sources, payload, stream) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
+_ROWS_AT_ONCE: Final = 50
+"""Rows that one statement inserts where there are so many: between two statements the interpreter
+changes hands, which costs more than a row."""
+
+_ROW: Final = "(?,?,?,?,?,?,?,?,?,?,?,?)"
+_INTO_EVENTS: Final = (
+    "INTO events (id, lane, time, flags, members, place, replaced_by, op_start, op_end, "
+    "sources, payload, stream) VALUES "
 )
+_INSERT_EVENT: Final = f"INSERT {_INTO_EVENTS} {_ROW}"
+# FAIL spares the journal that would take back one statement: an error takes back the transaction.
+_INSERT_EVENTS: Final = f"INSERT OR FAIL {_INTO_EVENTS} {','.join([_ROW] * _ROWS_AT_ONCE)}"
 _SHADOW: Final = "UPDATE events SET replaced_by = ?, lane = lane + 1 WHERE id = ?"
 _INSERT_CITER: Final = "INSERT OR IGNORE INTO citers (node, citer) VALUES (?, ?)"
 _WIDEN_SPAN: Final = (
@@ -72,7 +80,13 @@ class Batch:
 
 def insert_events(connection: sqlite3.Connection, batches: Sequence[Batch]) -> None:
     """Write the rows of some batches, of one log or of many."""
-    connection.executemany(_INSERT_EVENT, chain.from_iterable(batch.rows for batch in batches))
+    rows = [row for batch in batches for row in batch.rows]
+    rest = len(rows) - len(rows) % _ROWS_AT_ONCE
+    for start in range(0, rest, _ROWS_AT_ONCE):
+        values = list(chain.from_iterable(rows[start : start + _ROWS_AT_ONCE]))
+        connection.execute(_INSERT_EVENTS, values)
+    if rest < len(rows):
+        connection.executemany(_INSERT_EVENT, rows[rest:])
 
 
 def write_derived(connection: sqlite3.Connection, batches: Sequence[Batch]) -> None:
