@@ -19,7 +19,7 @@ IDLE_READERS: Final = 8
 """Reading connections kept open for the next observation."""
 
 _READER_CACHE_KIB: Final = 8 * 1024
-_WRITER_CACHE_KIB: Final = 32 * 1024
+_WRITER_CACHE_KIB: Final = 16 * 1024
 _BUSY_MS: Final = 10_000
 
 
