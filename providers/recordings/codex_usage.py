@@ -57,6 +57,6 @@ def _numbers(usage: Any) -> Totals | None:
     if not isinstance(usage, dict):
         return None
     values = [usage.get(name) for name in _NAMES]
-    if not any([isinstance(value, int) for value in values]):
+    if not any(isinstance(value, int) for value in values):
         return None
     return [v if isinstance(v, int) and not isinstance(v, bool) else 0 for v in values]
