@@ -41,7 +41,9 @@ _INSERT_EVENT: Final = f"INSERT {_INTO_EVENTS} {_ROW}"
 # FAIL spares the journal that would take back one statement: an error takes back the transaction.
 _INSERT_EVENTS: Final = f"INSERT OR FAIL {_INTO_EVENTS} {','.join([_ROW] * _ROWS_AT_ONCE)}"
 _SHADOW: Final = "UPDATE events SET replaced_by = ?, lane = lane + 1 WHERE id = ?"
-_INSERT_CITER: Final = "INSERT OR IGNORE INTO citers (node, citer) VALUES (?, ?)"
+_INTO_CITERS: Final = "INSERT OR IGNORE INTO citers (node, citer) VALUES "
+_INSERT_CITER: Final = f"{_INTO_CITERS} (?,?)"
+_INSERT_CITERS: Final = f"{_INTO_CITERS} {','.join(['(?,?)'] * _ROWS_AT_ONCE)}"
 _WIDEN_SPAN: Final = (
     "INSERT INTO spans (log, level, block, low, high) VALUES (?,?,?,?,?) "
     "ON CONFLICT DO UPDATE SET low = min(low, excluded.low), high = max(high, excluded.high)"
@@ -65,7 +67,7 @@ class Batch:
     last_seq: Seq
     rows: list[tuple[Any, ...]] = field(default_factory=list)
     shadowed: list[tuple[int, int]] = field(default_factory=list)
-    citers: list[tuple[int, int]] = field(default_factory=list)
+    citers: list[tuple[Any, ...]] = field(default_factory=list)
     spans: dict[tuple[int, int], list[int]] = field(default_factory=dict)
     citations: list[tuple[Any, ...]] = field(default_factory=list)
     carried: list[tuple[int, int, int]] = field(default_factory=list)
@@ -81,24 +83,20 @@ class Batch:
 def insert_events(connection: sqlite3.Connection, batches: Sequence[Batch]) -> None:
     """Write the rows of some batches, of one log or of many."""
     rows = [row for batch in batches for row in batch.rows]
-    rest = len(rows) - len(rows) % _ROWS_AT_ONCE
-    for start in range(0, rest, _ROWS_AT_ONCE):
-        values = list(chain.from_iterable(rows[start : start + _ROWS_AT_ONCE]))
-        connection.execute(_INSERT_EVENTS, values)
-    if rest < len(rows):
-        connection.executemany(_INSERT_EVENT, rows[rest:])
+    _insert(connection, _INSERT_EVENT, _INSERT_EVENTS, rows)
 
 
 def write_derived(connection: sqlite3.Connection, batches: Sequence[Batch]) -> None:
     """What follows from the events of some batches, without the events."""
     for sql, rows in (
         (_SHADOW, [row for batch in batches for row in batch.shadowed]),
-        (_INSERT_CITER, [row for batch in batches for row in batch.citers]),
         (_INSERT_CITATION, [row for batch in batches for row in batch.citations]),
         (carried.INSERT, [row for batch in batches for row in batch.carried]),
     ):
         if rows:
             connection.executemany(sql, rows)
+    citers = [row for batch in batches for row in batch.citers]
+    _insert(connection, _INSERT_CITER, _INSERT_CITERS, citers)
     connection.executemany(
         _WIDEN_SPAN,
         [
@@ -107,6 +105,17 @@ def write_derived(connection: sqlite3.Connection, batches: Sequence[Batch]) -> N
             for where, (low, high) in batch.spans.items()
         ],
     )
+
+
+def _insert(
+    connection: sqlite3.Connection, one: str, many: str, rows: list[tuple[Any, ...]]
+) -> None:
+    rest = len(rows) - len(rows) % _ROWS_AT_ONCE
+    for start in range(0, rest, _ROWS_AT_ONCE):
+        values = list(chain.from_iterable(rows[start : start + _ROWS_AT_ONCE]))
+        connection.execute(many, values)
+    if rest < len(rows):
+        connection.executemany(one, rows[rest:])
 
 
 def shadow(connection: sqlite3.Connection, shadowed: Sequence[tuple[int, int]]) -> None:
