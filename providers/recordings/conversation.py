@@ -145,6 +145,12 @@ class Conversation:
         payload = data if isinstance(data, bytes) else lossless.encode(data)
         return self._add(event_type, payload, None, None, ignorable, time)
 
+    def keep(self, event_type: str, payload: bytes) -> None:
+        """A record that is kept as the JSON text it is; readers of the log may ignore it."""
+        seq = self._next_seq
+        self._next_seq = seq + 1
+        self._events.append(SessionEvent(seq, event_type, self._time, payload, None, None, True))
+
     def begin_turn(self) -> None:
         """A turn begins; one that is still open ended before."""
         self.end_turn(None, time=self._before)

@@ -253,7 +253,11 @@ class TranscriptLog(RecordedLog):
 
     def _told(self, line: bytes | None) -> list[RecordedEntry]:
         number = self._line
-        told = [RecordedEntry(event, number) for event in self._teller.tell(line)]
+        events = self._teller.tell(line)
+        if len(events) == 1:
+            told = [RecordedEntry(events[0], number)]
+        else:
+            told = [RecordedEntry(event, number) for event in events]
         media = self._teller.media()
         if media:
             told[0] = RecordedEntry(told[0].entry, number, media)
