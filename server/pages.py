@@ -1,13 +1,21 @@
-"""What a browser and a supervisor ask for beside the API: GraphiQL, health, readiness."""
+"""What a browser and a supervisor ask for beside the API: GraphiQL, the app, health, readiness."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 from starlette.requests import Request
-from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
+from starlette.responses import (
+    FileResponse,
+    HTMLResponse,
+    JSONResponse,
+    RedirectResponse,
+    Response,
+)
 from starlette.routing import Route
 
+from server import frontend
+from server.frontend import Frontend, plain_page
 from server.graphiql import (
     ASSET_TYPES,
     CDN_CONTENT_SECURITY_POLICY,
@@ -65,6 +73,29 @@ def page_routes(services: Services) -> list[Route]:
     return [
         Route("/", graphiql, methods=["GET"]),
         Route("/graphiql/{name}", asset, methods=["GET"]),
+        *app_routes(Frontend()),
         Route("/healthz", healthz, methods=["GET"]),
         Route("/readyz", readyz, methods=["GET"]),
+    ]
+
+
+def app_routes(files: Frontend) -> list[Route]:
+    """The routes of the example front end, over the files of one build."""
+    policy = {"content-security-policy": frontend.CONTENT_SECURITY_POLICY}
+
+    async def app(request: Request) -> Response:
+        if not files.built:
+            return HTMLResponse(plain_page(), headers=policy | {"cache-control": "no-cache"})
+        file = files.find(request.path_params["name"])
+        if file is None:
+            return error_response(404, "there is no such file")
+        headers = policy | {"cache-control": file.cache_control}
+        return FileResponse(file.path, headers=headers, media_type=file.content_type)
+
+    async def to_app(_: Request) -> Response:
+        return RedirectResponse("/app/", 308)
+
+    return [
+        Route("/app", to_app, methods=["GET"]),
+        Route("/app/{name:path}", app, methods=["GET"]),
     ]

@@ -184,6 +184,28 @@ class TailedLog:
             found.update((seq, self._tail.corrected(placed)) for seq, placed in stored.items())
         return found
 
+    @staticmethod
+    async def at_each(
+        wanted: Sequence[tuple[TailedLog, Collection[Seq]]],
+    ) -> list[dict[Seq, PlacedEvent]]:
+        """What :meth:`at` answers for each of some logs of one observation, read in one go."""
+        answers: list[dict[Seq, PlacedEvent]] = []
+        beside: list[tuple[LiveTail, dict[Seq, PlacedEvent]]] = []
+        stored: list[tuple[StoredSession, Collection[Seq]]] = []
+        for log, seqs in wanted:
+            tail = log._tail
+            found = {seq: tail.events[seq] for seq in seqs if seq in tail.events}
+            answers.append(found)
+            rest = [seq for seq in seqs if seq not in found]
+            if rest and log._stored is not None:
+                reader = log._reader
+                stored.append((log._stored, rest))
+                beside.append((tail, found))
+        if stored:
+            for (tail, found), events in zip(beside, await reader.at_each(stored), strict=True):
+                found.update((seq, tail.corrected(placed)) for seq, placed in events.items())
+        return answers
+
     async def payloads(self, seqs: Collection[Seq]) -> dict[Seq, bytes]:
         """Whole payloads, streams included."""
         events = self._tail.events

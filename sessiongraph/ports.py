@@ -229,6 +229,12 @@ class LogReader(Protocol):
         """The events with these seqs, those that exist."""
         ...
 
+    async def at_each(
+        self, wanted: Sequence[tuple[StoredSession, Collection[Seq]]]
+    ) -> list[dict[Seq, PlacedEvent]]:
+        """What :meth:`at` answers for each of some logs, read in one go."""
+        ...
+
     async def payloads(self, session: StoredSession, seqs: Collection[Seq]) -> dict[Seq, bytes]:
         """Whole payloads, streams included."""
         ...

@@ -381,11 +381,11 @@ class SessionWriting:
             return (await view.find([session_id])).get(session_id)
 
     async def _newest_title(self, session_id: str) -> bytes | None:
-        """The payload of the newest title event of a session."""
+        """The payload of the newest title event of a session; None where the log cannot tell."""
         titles = ALL_EVENTS.narrowed(types=[_TITLE])
         async with self._corpus.observe() as view:
             session = (await view.find([session_id])).get(session_id)
-            if session is None:
+            if session is None or session.conflict is not None:
                 return None
             newest = await session.log.events(titles, WindowRequest(1, newest=True))
         return newest[0].event.payload if newest else None

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from sessiongraph.event import SessionEvent
 from sessiongraph.filters import Range
 from sessiongraph.header import SessionHeader
-from sessiongraph.search.ports import Forget, Hit, IndexChange, Ranking, Watermark
+from sessiongraph.search.ports import Forget, Held, Hit, IndexChange, Ranking, Watermark
 from sessiongraph.search.question import IndexFilter, MatchMode, Question, SearchText, Term
 from sessiongraph.text import semantic_text
 
@@ -157,12 +157,24 @@ def passes(document: PlainDocument, admitted: IndexFilter) -> bool:
 class PlainIndexObservation:
     """One state: a list of documents that never changes."""
 
-    documents: tuple[PlainDocument, ...]
+    taken: tuple[PlainDocument, ...]
+
+    @property
+    def documents(self) -> int:
+        return len(self.taken)
+
+    async def held(self, logs: Sequence[tuple[str, int]]) -> list[Held]:
+        held = []
+        for session_id, epoch in logs:
+            mine = [each for each in self.taken if each.header.session_id == session_id]
+            seqs = [each.event.seq for each in mine if each.epoch == epoch]
+            held.append(Held(len(seqs), sum(seqs), len(mine) - len(seqs)))
+        return held
 
     async def rank(self, question: Question, least: int, *, distinct: bool) -> Ranking:
         found = [
             Hit(each.header.session_id, each.epoch, each.event.seq, each.event.time)
-            for each in self.documents
+            for each in self.taken
             if passes(each, question.admitted) and plain_match(each.text, question.text)
         ]
         found.sort(key=lambda hit: (-hit.time, hit.session_id, hit.seq))
@@ -207,6 +219,9 @@ class PlainIndex:
 
     def observe(self) -> PlainIndexObservation:
         return PlainIndexObservation(tuple(self._taken))
+
+    async def damages(self) -> list[str]:
+        return []
 
     async def recover(self) -> None:
         self._taken = list(self._committed)

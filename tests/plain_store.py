@@ -274,6 +274,11 @@ class PlainReader:
         log, wanted = self.log_of(session), set(seqs)
         return {event.seq: log.placed(event) for event in log.events if event.seq in wanted}
 
+    async def at_each(
+        self, wanted: Sequence[tuple[StoredSession, Collection[Seq]]]
+    ) -> list[dict[Seq, PlacedEvent]]:
+        return [await self.at(session, seqs) for session, seqs in wanted]
+
     async def payloads(self, session: StoredSession, seqs: Collection[Seq]) -> dict[Seq, bytes]:
         log, wanted = self.log_of(session), set(seqs)
         return {event.seq: event.payload for event in log.events if event.seq in wanted}

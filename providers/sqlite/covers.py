@@ -1,10 +1,11 @@
 """Sessions found by a part of their covers: id, working directory, latest title.
 
-Each visible log has one line of text, the three in one case, and an index of its trigrams (FTS5),
-kept by triggers whoever writes the list of sessions. What is near is looked at first, since a part
-that is frequent is found soon there; what is rare is found by its trigrams. A part of one or two
-characters is the beginning of trigrams, of few when it is rare, for every line ends in two
-separators; only one that begins too many is looked for in all lines.
+Each visible log has one line of text, the three in one case, beside what puts it in order, and an
+index of the trigrams of these lines (FTS5), kept by triggers whoever writes the list of sessions.
+What is near is looked at first, since a part that is frequent is found soon there; what is rare is
+found by its trigrams, of which its first and its last are mostly enough to leave few lines. A part
+of one or two characters is the beginning of trigrams, of few when it is rare, for every line
+ends in two separators; only one that begins too many is looked for in all lines.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ _GRAM: Final = 3
 _GRAMS_AT_MOST: Final = 128
 """Trigrams that one question to the index names."""
 
+_MANY: Final = 20_000
+"""Lines up to which two trigrams are enough; beyond, all of a part are asked for, in order."""
+
 _FETCHED_AT_ONCE: Final = 64
 """Rows that are put in order and read first; a page of candidates has fifty."""
 
@@ -37,7 +41,15 @@ _REPLACED: Final = str.maketrans(
 )
 
 TABLES: Final = (
-    "CREATE TABLE covers (log INTEGER PRIMARY KEY, line TEXT NOT NULL) STRICT",
+    """
+    CREATE TABLE covers (
+        log INTEGER PRIMARY KEY,
+        newest INTEGER NOT NULL,
+        id BLOB NOT NULL,
+        cwd BLOB,
+        line TEXT NOT NULL
+    ) STRICT
+    """,
     """
     CREATE VIRTUAL TABLE cover_grams USING fts5(
         line, content='covers', content_rowid='log', columnsize=0,
@@ -57,15 +69,19 @@ TABLES: Final = (
     """,
     """
     CREATE TRIGGER covers_of_new_logs AFTER INSERT ON logs WHEN NEW.state = 1 BEGIN
-        INSERT INTO covers VALUES (NEW.log, cover_line(NEW.id, NEW.cwd, NEW.title));
+        INSERT INTO covers VALUES (
+            NEW.log, -NEW.created_at, NEW.id, NEW.cwd, cover_line(NEW.id, NEW.cwd, NEW.title)
+        );
     END
     """,
     """
-    CREATE TRIGGER covers_of_logs AFTER UPDATE OF state, id, cwd, title ON logs
-    WHEN (OLD.state, OLD.id, OLD.cwd, OLD.title) IS NOT (NEW.state, NEW.id, NEW.cwd, NEW.title)
+    CREATE TRIGGER covers_of_logs AFTER UPDATE OF state, created_at, id, cwd, title ON logs
+    WHEN (OLD.state, OLD.created_at, OLD.id, OLD.cwd, OLD.title)
+        IS NOT (NEW.state, NEW.created_at, NEW.id, NEW.cwd, NEW.title)
     BEGIN
         DELETE FROM covers WHERE log = OLD.log;
-        INSERT INTO covers SELECT NEW.log, cover_line(NEW.id, NEW.cwd, NEW.title)
+        INSERT INTO covers
+        SELECT NEW.log, -NEW.created_at, NEW.id, NEW.cwd, cover_line(NEW.id, NEW.cwd, NEW.title)
         WHERE NEW.state = 1;
     END
     """,
@@ -93,15 +109,18 @@ _MORE_THAN_LOOKED_AT: Final = """
     SELECT 1 FROM logs WHERE state = 1 AND {near} LIMIT 1 OFFSET :first
     """
 _FOUND: Final = """
-    SELECT logs.log FROM ({found}) AS found CROSS JOIN logs ON logs.log = found.log
-    WHERE state = 1
+    SELECT covers.log FROM ({found}) AS found CROSS JOIN covers ON covers.log = found.log
+    WHERE instr(line, :part)
     ORDER BY CASE WHEN cwd IS :cwd THEN 0 WHEN cwd IS NULL THEN 1 ELSE 2 END, newest, id
     LIMIT :most OFFSET :skipped
     """
 _BY_GRAMS: Final = _FOUND.format(
     found="SELECT rowid AS log FROM cover_grams WHERE cover_grams MATCH :grams"
 )
-_BY_LINES: Final = _FOUND.format(found="SELECT log FROM covers WHERE instr(line, :part)")
+_BY_LINES: Final = _FOUND.format(found="SELECT log FROM covers")
+_MATCHED_BY_MANY: Final = """
+    SELECT 1 FROM cover_grams WHERE cover_grams MATCH :grams LIMIT 1 OFFSET :many
+    """
 _GRAMS_THAT_BEGIN: Final = f"""
     SELECT term FROM cover_terms WHERE term >= :part AND term < :part || '{_LAST}'
     LIMIT {_GRAMS_AT_MOST + 1}
@@ -117,7 +136,8 @@ def fill(connection: sqlite3.Connection) -> None:
     """Write the line of every visible log anew."""
     connection.execute("DELETE FROM covers")
     connection.execute(
-        "INSERT INTO covers SELECT log, cover_line(id, cwd, title) FROM logs WHERE state = 1"
+        "INSERT INTO covers SELECT log, -created_at, id, cwd, cover_line(id, cwd, title) "
+        "FROM logs WHERE state = 1"
     )
 
 
@@ -136,8 +156,9 @@ def faults(connection: sqlite3.Connection) -> Iterator[str]:
     """What is wrong with the lines and their index."""
     teach(connection)
     (wrong,) = connection.execute(
-        "SELECT count(*) FROM logs LEFT JOIN covers USING (log) "
-        "WHERE state = 1 AND line IS NOT cover_line(id, cwd, title)"
+        "SELECT count(*) FROM logs LEFT JOIN covers USING (log) WHERE state = 1 "
+        "AND (covers.newest, covers.id, covers.cwd, line) "
+        "IS NOT (-created_at, logs.id, logs.cwd, cover_line(logs.id, logs.cwd, title))"
     ).fetchone()
     (strays,) = connection.execute(
         "SELECT count(*) FROM covers LEFT JOIN logs USING (log) WHERE state IS NOT 1"
@@ -171,22 +192,30 @@ def _found(
     connection: sqlite3.Connection, part: str, values: dict[str, Any]
 ) -> Iterator[tuple[Any, ...]]:
     """Rows of logs whose line holds a part, in order, read as they are asked for."""
-    grams = [part]
-    if len(part) < _GRAM:
-        grams = [term for (term,) in connection.execute(_GRAMS_THAT_BEGIN, values)]
-    if not grams:
-        return
-    if len(grams) <= _GRAMS_AT_MOST:
-        phrases = " OR ".join(f'"{gram}"' for gram in (each.replace('"', '""') for each in grams))
-        sql, values = _BY_GRAMS, {**values, "grams": phrases}
+    sql, match = _BY_GRAMS, _phrase(part)
+    if len(part) >= _GRAM:
+        ends = f"{_phrase(part[:_GRAM])} AND {_phrase(part[-_GRAM:])}"
+        if connection.execute(_MATCHED_BY_MANY, {"grams": ends, "many": _MANY}).fetchone() is None:
+            match = ends
     else:
-        sql = _BY_LINES
+        grams = [term for (term,) in connection.execute(_GRAMS_THAT_BEGIN, values)]
+        if not grams:
+            return
+        match = " OR ".join(map(_phrase, grams))
+        if len(grams) > _GRAMS_AT_MOST:
+            sql = _BY_LINES
+    values = {**values, "grams": match}
     for page in (
         {"most": _FETCHED_AT_ONCE, "skipped": 0},
         {"most": -1, "skipped": _FETCHED_AT_ONCE},
     ):
         logs = connection.execute(sql, {**values, **page}).fetchall()
         yield from _rows(connection, [log for (log,) in logs])
+
+
+def _phrase(text: str) -> str:
+    """A text in the index's language for questions, where it means itself."""
+    return '"' + text.replace('"', '""') + '"'
 
 
 def _rows(connection: sqlite3.Connection, logs: list[int]) -> Iterator[tuple[Any, ...]]:

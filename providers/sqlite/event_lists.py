@@ -3,8 +3,8 @@
 Three ways narrow a log, each a walk along an index. *Spans* turn a time range into stretches of
 seqs. Within a stretch, *lanes* (one for each type and surface that is asked for) give the ids of
 matching rows already in order, and several lanes are merged; without them the rows themselves are
-walked. Ids come first and rows are fetched by the page, so that nothing is read that is not
-returned. A row that is a run of deltas answers as its members.
+walked. Lanes give ids first and their rows are fetched by the page, so that nothing is read that is
+not returned. A row that is a run of deltas answers as its members.
 """
 
 from __future__ import annotations
@@ -85,16 +85,22 @@ class _Walk:
         assert seqs.high is not None
         start = run_start(self._connection, self._base, seqs.low)
         for first, last in self._stretches(start, seqs.high):
-            ids = self._ids(self._base | first, self._base | last)
-            while batch := list(islice(ids, _FETCH)):
-                for row in self._rows(batch):
-                    yield from self._matching(row, seqs.low, seqs.high)
+            for row in self._rows(self._base | first, self._base | last):
+                yield from self._matching(row, seqs.low, seqs.high)
 
-    def _rows(self, ids: Sequence[int]) -> Iterator[EventRow]:
-        marks = ",".join("?" * len(ids))
+    def _rows(self, low: int, high: int) -> Iterator[EventRow]:
         direction = "DESC" if self._newest else "ASC"
-        sql = f"SELECT {ROW_COLUMNS} FROM events WHERE id IN ({marks}) ORDER BY id {direction}"
-        yield from self._connection.execute(sql, ids).fetchall()
+        if self._lanes is None:
+            sql = f"SELECT {ROW_COLUMNS} FROM events WHERE id BETWEEN ? AND ? ORDER BY id "
+            yield from self._connection.execute(sql + direction, (low, high))
+            return
+        ids = heapq.merge(
+            *(self._lane_ids(lane, low, high) for lane in self._lanes), reverse=self._newest
+        )
+        while batch := list(islice(ids, _FETCH)):
+            marks = ",".join("?" * len(batch))
+            sql = f"SELECT {ROW_COLUMNS} FROM events WHERE id IN ({marks}) ORDER BY id {direction}"
+            yield from self._connection.execute(sql, batch).fetchall()
 
     def _matching(self, row: EventRow, low: Seq, high: Seq) -> Iterator[PlacedEvent]:
         times = self._selection.times
@@ -108,17 +114,6 @@ class _Walk:
             if times.holds(member.time)
         ]
         yield from reversed(members) if self._newest else members
-
-    def _ids(self, low: int, high: int) -> Iterator[int]:
-        if self._lanes is None:
-            direction = "DESC" if self._newest else "ASC"
-            return self._column(
-                f"SELECT id FROM events WHERE id BETWEEN ? AND ? ORDER BY id {direction}",
-                (low, high),
-            )
-        return heapq.merge(
-            *(self._lane_ids(lane, low, high) for lane in self._lanes), reverse=self._newest
-        )
 
     def _lane_ids(self, lane: int, low: int, high: int) -> Iterator[int]:
         direction = "DESC" if self._newest else "ASC"
@@ -222,6 +217,8 @@ def placed_event(
 
 def run_start(connection: sqlite3.Connection, base: int, seq: Seq) -> Seq:
     """The first seq of the run that holds ``seq``, or ``seq`` itself."""
+    if seq == 0:
+        return 0
     row = connection.execute(
         "SELECT id, members FROM events WHERE id <= ? AND id >= ? ORDER BY id DESC LIMIT 1",
         (base | seq, base),

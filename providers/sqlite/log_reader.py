@@ -254,6 +254,40 @@ class SqliteLogReader:
 
         return await self._here(read)
 
+    async def at_each(
+        self, wanted: Sequence[tuple[StoredSession, Collection[Seq]]]
+    ) -> list[dict[Seq, PlacedEvent]]:
+        """What :meth:`at` answers for each of some logs, read in one go."""
+
+        def read() -> dict[int, EventRow]:
+            ids = {
+                session.log << SEQ_SHIFT | seq
+                for session, seqs in wanted
+                for seq in seqs
+                if 0 <= seq <= session.last_seq
+            }
+            rows: dict[int, EventRow] = {}
+            for batch in _batches(sorted(ids)):
+                sql = f"SELECT {ROW_COLUMNS} FROM events WHERE id IN ({_marks(batch)})"
+                rows.update((row[0], row) for row in self._connection.execute(sql, batch))
+            return rows
+
+        rows = await self._here(read)
+        answers: list[dict[Seq, PlacedEvent]] = []
+        for session, seqs in wanted:
+            found: dict[Seq, PlacedEvent] = {}
+            in_runs: list[Seq] = []
+            for seq in seqs:
+                row = rows.get(session.log << SEQ_SHIFT | seq)
+                if row is None or row[4] is not None:
+                    in_runs.append(seq)
+                else:
+                    found[seq] = self._placed(session, row)
+            if in_runs:
+                found.update(await self.at(session, in_runs))
+            answers.append(found)
+        return answers
+
     async def payloads(self, session: StoredSession, seqs: Collection[Seq]) -> dict[Seq, bytes]:
         """Whole payloads, streams included."""
 

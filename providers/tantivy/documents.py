@@ -18,7 +18,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from functools import lru_cache
-from itertools import pairwise
+from operator import add
 from typing import Final
 
 import msgspec
@@ -134,7 +134,8 @@ class DocumentMaker:
 def tokens_of(text: str) -> str:
     """A text as it is indexed."""
     places = places_of(text)
-    groups = [" ".join(" ".join(places.row).split())]
+    row = " ".join(places.row).strip()
+    groups = [" ".join(row.split()) if "  " in row else row]
     for run in places.runs:
         groups.append(_GAP)
         groups.extend(pairs_in(run))
@@ -153,7 +154,7 @@ def tokens_in_row(places: Term) -> tuple[str, ...]:
 
 def pairs_in(run: str | tuple[str, ...]) -> Iterator[str]:
     """Every two neighbours of a run of characters."""
-    return map("".join, pairwise(run))
+    return map(add, run, run[1:])
 
 
 def watermark_document(watermark: Watermark) -> tantivy.Document:

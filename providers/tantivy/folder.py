@@ -69,6 +69,14 @@ class IndexFolder:
         """
         return self._stamp() == OUR_STAMP and self.segments.is_dir()
 
+    def has_index(self) -> bool:
+        """Whether there is anything that should be an index of our rules.
+
+        Raises:
+            InvalidConfig: the folder is somebody else's.
+        """
+        return self.is_usable() and any(self.segments.iterdir())
+
     def set_aside(self, reason: str) -> None:
         """Put the index away and begin an empty one."""
         if self.segments.exists():

@@ -21,6 +21,7 @@ from typing import Final, TypeVar
 import structlog
 import tantivy
 
+from providers.tantivy.checksums import damaged_files, octets_of
 from providers.tantivy.documents import (
     SCHEMA,
     TRAITS,
@@ -49,6 +50,10 @@ _PATIENCE: Final = 10
 _MERGED_SOON: Final = 100_000
 """Documents whose merging can be waited for at the end. More may take longer than a clean stop; a
 merge that was cut off is begun again another time."""
+
+_COMPARED_AT_OPENING: Final = 64 << 20
+"""Octets of files up to which their checksums are compared whenever an index is opened for writing:
+about a tenth of a second. Those of a larger one are compared once a search found it unreadable."""
 
 WRITER_BYTES: Final = 64 << 20
 """Memory of the documents that are not in a segment yet."""
@@ -146,9 +151,18 @@ class TantivyIndex:
         """
         await self._in(self._thread, self._look)
 
+    async def damages(self) -> list[str]:
+        """What is wrong with the files of the last commit, found by reading all of them."""
+
+        def read() -> list[str]:
+            with index_failures("read"):
+                return list(damaged_files(self._folder.segments))
+
+        return await asyncio.to_thread(read)
+
     async def recover(self) -> None:
-        """Go back to the last commit, or to nothing."""
-        await self._in(self._slow_thread, self._open_or_set_aside)
+        """Go back to the last commit, or to nothing when a file of it is damaged."""
+        await self._in(self._slow_thread, lambda: self._open_or_set_aside(whole=True))
 
     async def clear(self) -> None:
         """Throw everything away."""
@@ -214,16 +228,25 @@ class TantivyIndex:
         searcher = self._index.searcher()
         self._state = _State(searcher, watermark_in(searcher), Statistics(searcher))
 
-    def _open_or_set_aside(self) -> None:
+    def _open_or_set_aside(self, *, whole: bool = False) -> None:
+        """Open the index, or an empty one; ``whole``: read through however large it is."""
         try:
             with index_failures("opened"):
                 self._open()
+                self._compare_checksums(None if whole else _COMPARED_AT_OPENING)
                 return
         except IndexFailed as failure:
             self._drop()
             self._folder.set_aside(failure.message)
         with index_failures("made"):
             self._open()
+
+    def _compare_checksums(self, at_most: int | None) -> None:
+        """Read the files through, unless there is more in them than that."""
+        segments = self._folder.segments
+        if at_most is None or octets_of(segments) <= at_most:
+            for damage in damaged_files(segments):
+                raise IndexFailed(f"the file {damage}")
 
     def _open(self) -> None:
         self._drop()

@@ -3,7 +3,8 @@
 Tantivy gives hits by falling score, and equal scores in an order that changes with every merge. The
 contract's order is by score, then newer time, then session id, then seq. So more hits are fetched
 than are needed, those at the lowest score are left out (there may be more of them than were
-fetched), and the rest is sorted; when that is not enough, four times as many are fetched.
+fetched), and the rest is sorted as far as it is needed; when that is not enough, four times as many
+are fetched.
 
 The best hit of each log is the first of that log in this order. When a look does not bring enough
 logs, those that it brought are left out of the next one: what that brings ranks behind them all. So
@@ -16,21 +17,23 @@ its place among the others.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import merge
-from itertools import groupby, islice
+from itertools import islice
 from typing import Final, NamedTuple, cast
 
 import tantivy
 from typing_extensions import override
 
-from providers.tantivy.documents import LOG, SEQ, TIME, LogKey, key_in
+from providers.tantivy.documents import LOG, SEQ, TEXT, TIME, LogKey, key_in, key_of, tokens_in_row
 from providers.tantivy.failures import index_failures
 from providers.tantivy.fresh import FreshDocument, Statistics, fresh_matches
-from providers.tantivy.queries import query_of
-from sessiongraph.search.ports import Hit, Ranking
-from sessiongraph.search.question import Question
+from providers.tantivy.queries import of_log, of_session, query_of
+from sessiongraph.search.ports import Held, Hit, Ranking
+from sessiongraph.search.question import MatchMode, Question
 
 _FETCHED_FOR_EACH_LOG: Final = 8
 _FETCHED_BESIDE: Final = 64
@@ -40,6 +43,18 @@ _KNOWN_LOGS: Final = 100_000
 _DIGITS: Final = 4
 """Of a score, behind the point. Sums of the same numbers may differ in their last bits, from one
 way through the index to another; that must not decide an order."""
+
+
+_PORTION: Final = 64
+"""Hits of which it is looked up together what they are."""
+
+_BRIEF_RANKING: Final = 64
+_BRIEF_QUESTION: Final = 16
+_BRIEF_LOOK: Final = 100
+_BRIEF_SEARCH: Final = 10_000
+"""Hits, places, fresh documents and candidates up to which ranking takes a few milliseconds."""
+
+_Scored = tuple[float, tantivy.DocAddress]
 
 
 class _Ranked(NamedTuple):
@@ -122,9 +137,69 @@ class TantivyObservation:
     def __hash__(self) -> int:
         return hash((id(self._searcher), self._fresh.count))
 
+    @property
+    def documents(self) -> int:
+        """How many there are, the watermark aside."""
+        gone = sum(self._seqs(of_session(each))[0] for each in self._fresh.forgotten)
+        return max(0, self._searcher.num_docs - 1) - gone + self._fresh.count
+
+    async def held(self, logs: Sequence[tuple[str, int]]) -> list[Held]:
+        """What there is of each of some logs."""
+        return await asyncio.to_thread(self._held, logs)
+
+    def _held(self, logs: Sequence[tuple[str, int]]) -> list[Held]:
+        wanted = {session_id for session_id, _ in logs}
+        fresh: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
+        for each in islice(self._fresh.documents, self._fresh.count):
+            if each.key.session_id in wanted:
+                fresh[each.key.session_id].append((each.key.epoch, each.seq))
+        with index_failures("read"):
+            return [self._held_of(*log, fresh.get(log[0], ())) for log in logs]
+
+    def _held_of(self, session_id: str, epoch: int, fresh: Sequence[tuple[int, int]]) -> Held:
+        seqs = [seq for of_epoch, seq in fresh if of_epoch == epoch]
+        others = len(fresh) - len(seqs)
+        if session_id in self._fresh.forgotten:
+            return Held(len(seqs), sum(seqs), others)
+        of_all, _ = self._seqs(of_session(session_id))
+        count, total = self._seqs(of_log(session_id, key_of(session_id, epoch).number()))
+        return Held(count + len(seqs), total + sum(seqs), of_all - count + others)
+
+    def _seqs(self, query: tantivy.Query) -> tuple[int, int]:
+        """How many committed documents answer, and the sum of their seqs."""
+        found = self._searcher.aggregate(query, {SEQ: {"stats": {"field": SEQ}}})[SEQ]
+        return int(found["count"]), int(found["sum"])
+
     async def rank(self, question: Question, least: int, *, distinct: bool) -> Ranking:
         """The first answers; see the port."""
+        if self._is_brief(question, least):
+            return self._rank(question, least, distinct)
         return await asyncio.to_thread(self._rank, question, least, distinct)
+
+    def _is_brief(self, question: Question, least: int) -> bool:
+        """Whether ranking takes so little that the way to another thread costs more."""
+        admitted = question.admitted
+        return (
+            least <= _BRIEF_RANKING
+            and len(question.text.places) <= _BRIEF_QUESTION
+            and self._fresh.count <= _BRIEF_LOOK
+            and not admitted.without
+            and not self._fresh.forgotten
+            and (admitted.ids is None or len(admitted.ids) <= _BRIEF_QUESTION)
+            and admitted.created_at.is_open
+            and admitted.seqs.is_open
+            and admitted.times.is_open
+            and self._candidates(question) <= _BRIEF_SEARCH
+        )
+
+    def _candidates(self, question: Question) -> int:
+        """The most documents that are looked at to find those that answer."""
+        with index_failures("read"):
+            counts = [
+                min(self._searcher.doc_freq(TEXT, token) for token in tokens_in_row(term))
+                for term in question.text.terms
+            ]
+        return sum(counts) if question.text.mode is MatchMode.ANY else min(counts)
 
     def _rank(self, question: Question, least: int, distinct: bool) -> Ranking:
         with index_failures("read"):
@@ -173,36 +248,59 @@ class TantivyObservation:
         while True:
             wanted = min(wanted + _FETCHED_BESIDE, everything)
             hits = self._searcher.search(query, wanted, count=False).hits
-            found = [(round(score, _DIGITS), address) for score, address in hits]
-            complete = len(found) < wanted or wanted == everything
-            sure = found if complete else found[: _above_the_lowest(found)]
-            if complete or len(sure) >= (least if logs is None else 1):
-                ranked = self._ranked(sure)
+            complete = len(hits) < wanted or wanted == everything
+            sure = len(hits) if complete else _above_the_lowest(hits)
+            if complete or sure >= (least if logs is None else 1):
+                ranked = self._ranked(hits, sure)
                 return list(ranked if logs is None else islice(_best(ranked), logs)), complete
             wanted *= _MORE
 
-    def _ranked(self, found: list[tuple[float, tantivy.DocAddress]]) -> Iterator[_Ranked]:
-        """Committed documents in order; of which logs they are is looked up as they are taken."""
-        numbers, seqs = self._column(LOG, found), self._column(SEQ, found)
-        rows = [
-            (-score, -time, number, seq, address)
-            for (score, address), time, number, seq in zip(
-                found, self._column(TIME, found), numbers, seqs, strict=True
-            )
-        ]
-        rows.sort(key=_score_and_time)
-        for _, equals in groupby(rows, key=_score_and_time):
-            yield from sorted(self._placed(row) for row in equals)
+    def _ranked(self, hits: Sequence[_Scored], end: int) -> Iterator[_Ranked]:
+        """The hits before ``end`` in order; what they are is looked up as they are taken."""
+        at = 0
+        while at < end:
+            to = _end_of_equals(hits, min(at + _PORTION, end), end)
+            yield from self._in_order(hits[at:to])
+            at = to
 
-    def _placed(self, row: tuple[float, int, int, int, tantivy.DocAddress]) -> _Ranked:
-        falling_score, falling_time, number, seq, address = row
-        session_id, epoch = self._logs.log(self._searcher, number, address)
-        return _Ranked(falling_score, falling_time, session_id, seq, epoch)
+    def _in_order(self, hits: Sequence[_Scored]) -> Iterator[_Ranked]:
+        """Hits in order, of which none has the score of one that is left out."""
+        addresses = [address for _, address in hits]
+        times = self._column(TIME, addresses)
+        if _shown(hits[0]) == _shown(hits[-1]):
+            # There may be very many: nothing in a corpus tells short texts apart.
+            scores = [_shown(hits[0])] * len(hits)
+            order = sorted(range(len(hits)), key=times.__getitem__, reverse=True)
+        else:
+            scores = list(map(_shown, hits))
+            order = sorted(range(len(hits)), key=lambda each: (-scores[each], -times[each]))
+        at = 0
+        while at < len(order):
+            to = min(at + _PORTION, len(order))
+            while to < len(order) and (
+                (scores[order[to]], times[order[to]])
+                == (scores[order[to - 1]], times[order[to - 1]])
+            ):
+                to += 1
+            part = order[at:to]
+            chosen = [addresses[each] for each in part]
+            ranked = [
+                _Ranked(-scores[each], -times[each], session_id, seq, epoch)
+                for each, (session_id, epoch), seq in zip(
+                    part, self._logs_of(chosen), self._column(SEQ, chosen), strict=True
+                )
+            ]
+            ranked.sort()
+            yield from ranked
+            at = to
 
-    def _column(self, name: str, found: list[tuple[float, tantivy.DocAddress]]) -> list[int]:
+    def _logs_of(self, addresses: list[tantivy.DocAddress]) -> Iterator[tuple[str, int]]:
+        for number, address in zip(self._column(LOG, addresses), addresses, strict=True):
+            yield self._logs.log(self._searcher, number, address)
+
+    def _column(self, name: str, addresses: list[tantivy.DocAddress]) -> list[int]:
         """The values of a field that every document has."""
-        values = self._searcher.fast_field_values(name, [address for _, address in found])
-        return cast("list[int]", values)
+        return cast("list[int]", self._searcher.fast_field_values(name, addresses))
 
 
 def _best(ranked: Iterable[_Ranked]) -> Iterator[_Ranked]:
@@ -215,14 +313,20 @@ def _best(ranked: Iterable[_Ranked]) -> Iterator[_Ranked]:
             yield each
 
 
-def _score_and_time(row: tuple[float, int, int, int, tantivy.DocAddress]) -> tuple[float, int]:
-    return row[0], row[1]
+def _shown(hit: _Scored) -> float:
+    """The score of a hit, as far as it decides an order."""
+    return round(hit[0], _DIGITS)
 
 
-def _above_the_lowest(found: list[tuple[float, tantivy.DocAddress]]) -> int:
+def _falling(hit: _Scored) -> float:
+    return -_shown(hit)
+
+
+def _above_the_lowest(hits: Sequence[_Scored]) -> int:
     """How many of some hits have a higher score than the last."""
-    count = len(found)
-    lowest = found[-1][0]
-    while count and found[count - 1][0] == lowest:
-        count -= 1
-    return count
+    return bisect_left(hits, _falling(hits[-1]), key=_falling)
+
+
+def _end_of_equals(hits: Sequence[_Scored], at: int, end: int) -> int:
+    """Where those end that have the score of the hit before ``at``."""
+    return bisect_right(hits, _falling(hits[at - 1]), at, end, key=_falling)

@@ -9,6 +9,7 @@ from tantivy import FieldType, Occur, Query
 
 from providers.tantivy.documents import (
     CREATED,
+    LOG,
     SCHEMA,
     SEQ,
     TEXT,
@@ -37,6 +38,17 @@ def query_of(question: Question, without: frozenset[str] = frozenset()) -> Query
     if without:
         parts.append((Occur.MustNot, _one_of(map(session_trait, without))))
     return Query.boolean_query(parts)
+
+
+def of_session(session_id: str) -> Query:
+    """Every document of a session."""
+    return _one_of([session_trait(session_id)])
+
+
+def of_log(session_id: str, number: int) -> Query:
+    """Every document of the log of a session that has a number."""
+    log = Query.range_query(SCHEMA, LOG, FieldType.Integer, number, number)
+    return Query.boolean_query([(Occur.Must, of_session(session_id)), (Occur.Must, log)])
 
 
 def _text_query(question: Question) -> Query:

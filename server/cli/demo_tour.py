@@ -192,6 +192,7 @@ def print_welcome(url: str, data_dir: Path, report: ImportReport, live_id: str) 
     lines = (
         f"SessionGraph demo: {count} sample sessions, and an agent that works in {live_id}",
         "",
+        f"  The app      {url}/app/",
         f"  GraphiQL     {url}/",
         f"  GraphQL      {url}{GRAPHQL_PATH}",
         "",

@@ -66,7 +66,7 @@ async def rebuild_index(settings: Settings, *, show: bool) -> HowFar:
         with directory.hold("reindex"):
             async with index_open(settings, directory.index_path) as index:
                 await index.clear()
-                return await _bring_up(settings, services.store, index, show)
+                return await bring_up(settings, services.store, index, show)
 
 
 async def _kept_by_others(
@@ -90,7 +90,7 @@ async def _kept_by_others(
         try:
             with directory.hold("search"):
                 async with index_open(settings, directory.index_path) as writable:
-                    await _bring_up(settings, services.store, writable, show)
+                    await bring_up(settings, services.store, writable, show)
         except DirectoryInUse as holder:
             if asyncio.get_running_loop().time() > deadline:
                 raise CommandFailed(
@@ -99,9 +99,14 @@ async def _kept_by_others(
             await asyncio.sleep(_LOOKED_EVERY_S)
 
 
-async def _bring_up(
+async def bring_up(
     settings: Settings, store: SqliteLogStore, index: SearchIndex, show: bool
 ) -> HowFar:
+    """Bring an index to where the log is now; ``show``: with progress, on a terminal.
+
+    Raises:
+        IndexFailed, PersistenceFailed: see :meth:`Indexing.catch_up`.
+    """
     console = stderr_console()
     reached: list[HowFar] = []
     with Progress(

@@ -17,6 +17,7 @@ from rich.progress import (
 from rich.text import Text
 
 from providers.sqlite.verification import Fault
+from server.cli.index_verification import INDEX_FAULT, rebuild_index, verify_index
 from server.cli.output import stderr_console, stdout_console, visible
 from server.wiring import Services
 from sessiongraph.ports import CorpusCounts
@@ -50,21 +51,26 @@ async def verify(services: Services, *, show: bool) -> Verdict:
     console = stderr_console()
     with Progress(
         SpinnerColumn(),
-        TextColumn("checking"),
+        TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("sessions"),
-        TextColumn("{task.fields[events]:,} events"),
+        TextColumn("{task.fields[events]}"),
         TimeElapsedColumn(),
         console=console,
         disable=not (show and console.is_terminal),
     ) as progress:
-        task = progress.add_task("checking", total=counts.sessions, events=0)
+        task = progress.add_task("checking", total=counts.sessions, events="")
 
         def on_progress(sessions: int, events: int) -> None:
-            progress.update(task, completed=sessions, events=events)
+            progress.update(task, completed=sessions, events=f"{events:,} events")
 
         faults = await services.store.check(on_progress)
+        if all(fault.what != "file" for fault in faults):
+            indexed = progress.add_task("checking the index", total=counts.sessions, events="")
+            faults += await verify_index(
+                services, lambda sessions: progress.update(indexed, completed=sessions)
+            )
     return Verdict(counts, tuple(faults))
 
 
@@ -73,7 +79,11 @@ async def verify_and_repair(services: Services, *, show: bool) -> Verdict:
     found = await verify(services, show=show)
     if not found.faults:
         return found
-    await services.store.repair(found.faults)
+    stored = [fault for fault in found.faults if fault.what != INDEX_FAULT]
+    if stored:
+        await services.store.repair(stored)
+    if len(stored) < len(found.faults):
+        await rebuild_index(services, show=show)
     left = await verify(services, show=show)
     repaired = tuple(fault for fault in found.faults if fault not in left.faults)
     return Verdict(left.counts, left.faults, repaired)

@@ -15,6 +15,15 @@
   const socketUrl = new URL(endpoint);
   socketUrl.protocol = endpoint.protocol === "https:" ? "wss:" : "ws:";
 
+  // The token of this browser tab: typed into a field, kept until the tab is closed, sent in a header.
+  // It never becomes a part of an address, where histories and logs of proxies would keep it.
+  const TOKEN = "sessiongraph:token";
+  const withToken = (headers) => {
+    const token = sessionStorage.getItem(TOKEN);
+    const given = Object.keys(headers).some((name) => name.toLowerCase() === "authorization");
+    return token && !given ? { ...headers, authorization: `Bearer ${token}` } : headers;
+  };
+
   // The Headers editor counts for subscriptions too: a browser cannot set headers of a WebSocket,
   // so they travel as the payload of connection_init. One client for each set of headers.
   const fetchers = new Map();
@@ -30,17 +39,50 @@
     }
     return fetchers.get(key);
   };
-  const fetcher = (request, options) => fetcherFor(options?.headers ?? {})(request, options);
+  const fetcher = (request, options) => {
+    const headers = withToken(options?.headers ?? {});
+    return fetcherFor(headers)(request, { ...options, headers });
+  };
+
+  const element = React.createElement;
+  const TokenForm = () => {
+    const [token, setToken] = React.useState(sessionStorage.getItem(TOKEN) ?? "");
+    const change = (event) => {
+      setToken(event.target.value);
+      if (event.target.value) sessionStorage.setItem(TOKEN, event.target.value);
+      else sessionStorage.removeItem(TOKEN);
+    };
+    return element("form", { className: "token", onSubmit: (event) => event.preventDefault() },
+      element("h2", null, "Token"),
+      element("label", { htmlFor: "token" }, "Sent as a bearer token with every request:"),
+      element("input", {
+        id: "token", type: "password", autoComplete: "off", spellCheck: false,
+        value: token, onChange: change,
+      }),
+      element("p", null, "Kept until this tab is closed, in this tab alone. "
+        + "An authorization header in the Headers editor takes its place."),
+    );
+  };
+  const tokenPlugin = {
+    title: "Token",
+    icon: () => element("svg",
+      { viewBox: "0 0 24 24", fill: "none", stroke: "currentColor", strokeWidth: 1.5, height: "1em" },
+      element("circle", { cx: 8, cy: 15, r: 4 }),
+      element("path", { d: "M11 12 20 3m-4 4 3 3" }),
+    ),
+    content: TokenForm,
+  };
 
   const examples = JSON.parse(document.getElementById("examples").textContent);
   ReactDOM.createRoot(place).render(
-    React.createElement(GraphiQL, {
+    element(GraphiQL, {
       fetcher,
       defaultTabs: examples.map((query) => ({ query })),
       defaultQuery: "# Ctrl-Space completes, Ctrl-Enter runs.\n{\n  \n}\n",
       defaultEditorToolsVisibility: false,
       shouldPersistHeaders: false,
       inputValueDeprecation: true,
+      plugins: [tokenPlugin],
     }),
   );
 })();

@@ -14,6 +14,7 @@ from typing import Final
 from sessiongraph.corpus import CorpusView, LogicalSession, admits_session, is_available
 from sessiongraph.event import EventSurface, PlacedEvent, Seq
 from sessiongraph.filters import EventSelection, SessionSelection
+from sessiongraph.live_tail import TailedLog
 from sessiongraph.search.ports import Hit
 from sessiongraph.search.walks import Walk
 
@@ -67,22 +68,22 @@ class Admission:
     async def read(self, hits: Sequence[Hit]) -> list[PlacedEvent]:
         """The events of some hits that are still there, in order."""
         await self._know({hit.session_id for hit in hits})
-        wanted: defaultdict[str, list[Seq]] = defaultdict(list)
-        for hit in hits:
-            if self._is_there(hit):
-                wanted[hit.session_id].append(hit.seq)
+        there = [hit for hit in hits if self._is_there(hit)]
         found: dict[tuple[str, Seq], PlacedEvent] = {}
         octets = 0
-        for session_id, seqs in wanted.items():
-            log = self.session(session_id).log
-            for at in range(0, len(seqs), _READ_TOGETHER):
-                for seq, placed in (await log.at(seqs[at : at + _READ_TOGETHER])).items():
+        for at in range(0, len(there), _READ_TOGETHER):
+            wanted: defaultdict[str, list[Seq]] = defaultdict(list)
+            for hit in there[at : at + _READ_TOGETHER]:
+                wanted[hit.session_id].append(hit.seq)
+            logs = [(self.session(session_id).log, seqs) for session_id, seqs in wanted.items()]
+            for session_id, events in zip(wanted, await TailedLog.at_each(logs), strict=True):
+                for seq, placed in events.items():
                     found[session_id, seq] = placed
                     octets += len(placed.event.payload)
-                if octets > _LARGE_PAYLOADS:
-                    octets = 0
-                    await asyncio.sleep(0)
-        return [found[key] for hit in hits if (key := (hit.session_id, hit.seq)) in found]
+            if octets > _LARGE_PAYLOADS:
+                octets = 0
+                await asyncio.sleep(0)
+        return [found[key] for hit in there if (key := (hit.session_id, hit.seq)) in found]
 
     async def _know(self, ids: Collection[str]) -> None:
         unknown = [session_id for session_id in ids if session_id not in self._known]

@@ -8,13 +8,22 @@ about the same number of octets, so that large ones do not fill the memory.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Final
 
 from sessiongraph.event import Seq, SessionEvent
 from sessiongraph.filters import ALL_EVENTS, Range
-from sessiongraph.ports import Commit, CommitKind, LogReader, StoredSession, WindowRequest
-from sessiongraph.search.ports import Forget, IndexChange
+from sessiongraph.ports import (
+    Commit,
+    CommitFeed,
+    CommitKind,
+    LogReader,
+    Position,
+    StoredSession,
+    WindowRequest,
+)
+from sessiongraph.search.ports import Forget, IndexChange, Watermark
 from sessiongraph.text import SEMANTIC_TYPES
 
 _EVENTS_TOGETHER: Final = 4096
@@ -24,7 +33,7 @@ _PAGE_OCTETS: Final = 2 << 20
 """Payload that one page of events should hold, about."""
 
 LEAST_PAGE, _MOST_PAGE = 64, 512
-_ENDING: Final = frozenset({CommitKind.DELETED, CommitKind.REPLACED})
+ENDING: Final = frozenset({CommitKind.DELETED, CommitKind.REPLACED})
 """Commits behind which events are gone that an older observation still shows."""
 
 
@@ -42,6 +51,32 @@ def mark_of(commit: Commit) -> str:
     return f"{commit.kind.value} {commit.epoch} {commit.first_seq} {commit.last_seq} " + repr(
         commit.session_id
     )
+
+
+async def is_of_log(watermark: Watermark, feed: CommitFeed, target: Position) -> bool:
+    """Whether a log that ends at ``target`` has the commit that a watermark names."""
+    if watermark.position > target:
+        return False
+    if watermark.position == 0:
+        return True
+    async with aclosing(feed.follow(watermark.position - 1)) as batches:  # type: ignore[type-var]
+        first = (await anext(batches))[0]
+    return first.position == watermark.position and watermark.mark == mark_of(first)
+
+
+async def commits_between(
+    feed: CommitFeed, after: Position, through: Position
+) -> AsyncIterator[Commit]:
+    """The commits behind one position, up to and including another one of the past."""
+    if after >= through:
+        return
+    async with aclosing(feed.follow(after)) as batches:  # type: ignore[type-var]
+        async for commits in batches:
+            for commit in commits:
+                if commit.position <= through:
+                    yield commit
+            if commits[-1].position >= through:
+                return
 
 
 def portions_of(commits: Sequence[Commit], *, first_alone: bool) -> list[list[Commit]]:
@@ -69,7 +104,7 @@ def outcome_of(commits: Sequence[Commit]) -> tuple[list[IndexChange], dict[str, 
     grown: dict[str, Growth] = {}
     for commit in commits:
         session_id = commit.session_id
-        if commit.kind in _ENDING:
+        if commit.kind in ENDING:
             forgotten[session_id] = Forget(session_id)
             grown.pop(session_id, None)
         if commit.kind is CommitKind.DELETED or commit.last_seq < commit.first_seq:

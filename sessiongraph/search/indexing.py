@@ -30,6 +30,8 @@ from sessiongraph.ports import (
 )
 from sessiongraph.search.growth import (
     LEAST_PAGE,
+    commits_between,
+    is_of_log,
     mark_of,
     next_size,
     outcome_of,
@@ -128,7 +130,7 @@ class Indexing:
             target = reader.position
         if watermark is None or watermark.position < target:
             return False
-        return await self._is_ours(watermark, target)
+        return await is_of_log(watermark, self._feed, target)
 
     async def progress(self) -> Progress:
         """How far the index is now.
@@ -184,14 +186,7 @@ class Indexing:
 
     async def commits_between(self, after: Position, through: Position) -> list[Commit]:
         """The commits behind one position, up to and including another one of the past."""
-        found: list[Commit] = []
-        if after < through:
-            async with aclosing(self._feed.follow(after)) as batches:  # type: ignore[type-var]
-                async for commits in batches:
-                    found += [commit for commit in commits if commit.position <= through]
-                    if commits[-1].position >= through:
-                        break
-        return found
+        return [each async for each in commits_between(self._feed, after, through)]
 
     async def reach(self, position: Position) -> None:
         """Wait until a search finds everything up to a position.
@@ -247,7 +242,7 @@ class Indexing:
         self._taken = self._index.watermark
         async with self._store.observe() as reader:
             target = reader.position
-        if self._taken is not None and not await self._is_ours(self._taken, target):
+        if self._taken is not None and not await is_of_log(self._taken, self._feed, target):
             _log.warning("the index is of another log and is built anew")
             await self._index.clear()
             self._taken = None
@@ -255,16 +250,6 @@ class Indexing:
         self._taken = self._taken or Watermark(0)
         self._target = target
         self._failed = None
-
-    async def _is_ours(self, watermark: Watermark, target: Position) -> bool:
-        """Whether the log has the commit that a watermark names."""
-        if watermark.position > target:
-            return False
-        if watermark.position == 0:
-            return True
-        async with aclosing(self._feed.follow(watermark.position - 1)) as batches:  # type: ignore[type-var]
-            first = (await anext(batches))[0]
-        return first.position == watermark.position and watermark.mark == mark_of(first)
 
     async def _read(self) -> None:
         async with aclosing(self._feed.follow(self._start())) as batches:  # type: ignore[type-var]
@@ -289,21 +274,34 @@ class Indexing:
         return self._taken.position
 
     async def _take(self, commits: Sequence[Commit]) -> None:
-        """Give the index what some commits brought, in portions."""
+        """Give the index what some commits brought, in portions; the next is read meanwhile."""
         for commit in commits:
             if commit.position > self._seen:
                 self._seen = commit.position
                 if self._on_commit is not None:
                     self._on_commit(commit)
         assert self._taken is not None
-        for portion in portions_of(commits, first_alone=self._taken.through >= 0):
-            if len(portion) > 1:
-                await self._take_together(portion)
-            else:
-                await self._take_alone(portion[0])
+        applying: asyncio.Task[None] | None = None
+        try:
+            for portion in portions_of(commits, first_alone=self._taken.through >= 0):
+                changes = await self._changes_of(portion) if len(portion) > 1 else None
+                if applying is not None:
+                    await applying
+                    applying = None
+                if changes is None:
+                    await self._take_alone(portion[0])
+                else:
+                    reached = Watermark(portion[-1].position, mark=mark_of(portion[-1]))
+                    applying = asyncio.create_task(self._apply(changes, reached))
+            if applying is not None:
+                await applying
+        finally:
+            if applying is not None:
+                applying.cancel()
+                await asyncio.gather(applying, return_exceptions=True)
 
-    async def _take_together(self, commits: Sequence[Commit]) -> None:
-        """Take several small commits in one go."""
+    async def _changes_of(self, commits: Sequence[Commit]) -> list[IndexChange]:
+        """What several small commits brought, read in one go."""
         changes, grown = outcome_of(commits)
         async with self._store.observe() as reader:
             found = await reader.find(list(grown))
@@ -314,7 +312,7 @@ class Indexing:
                 await asyncio.sleep(0)  # there may be many, and each is read where we are
                 async for events in pages_of(reader, stored, growth.first, growth.last):
                     changes.append(Learn(stored.header, stored.epoch, events))
-        await self._apply(changes, Watermark(commits[-1].position, mark=mark_of(commits[-1])))
+        return changes
 
     async def _take_alone(self, commit: Commit) -> None:
         """Take one commit page by page, each at its own moment; parts of it become visible."""

@@ -75,11 +75,37 @@ class Ranking:
     complete: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What an index holds of one log.
+
+    documents: how many. seqs: the sum of their seqs.
+    others: documents of the same session that are of other logs than this one.
+    """
+
+    documents: int
+    seqs: int
+    others: int
+
+
 class IndexObservation(Protocol):
     """One state of the index; later changes change nothing in it.
 
     Two observations are equal when they are of the same state.
     """
+
+    @property
+    def documents(self) -> int:
+        """How many there are, exactly."""
+        ...
+
+    async def held(self, logs: Sequence[tuple[str, int]]) -> list[Held]:
+        """What there is of each of some logs, given as session id and epoch.
+
+        Raises:
+            IndexFailed: the index cannot be read.
+        """
+        ...
 
     async def rank(self, question: Question, least: int, *, distinct: bool) -> Ranking:
         """The first answers, at least ``least`` of them unless there are fewer.
@@ -128,6 +154,14 @@ class SearchIndex(Protocol):
 
         Raises:
             IndexFailed: there is no index that could be read.
+        """
+        ...
+
+    async def damages(self) -> list[str]:
+        """What is wrong with the files of the last commit, found by reading all of them.
+
+        Raises:
+            IndexFailed: they cannot be read at all.
         """
         ...
 

@@ -16,7 +16,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from heapq import merge
+from itertools import chain
+from typing import Final, NamedTuple
 
 from sessiongraph.search.analysis import Word, is_cjk, words_of
 from sessiongraph.search.question import SearchText, Term
@@ -33,11 +35,13 @@ _PLACES_IN_A_PATTERN: Final = 32
 _LOOKED_AT: Final = 2
 """Characters of the text for each of the snippet that are read around a match, at most."""
 
+_FIRST_MARK: Final = "\u0300"
+"""Below it every code point is a character by itself."""
+
 _JOINERS: Final = frozenset("\u200d\ufe0e\ufe0f")
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """Code points of a snippet, the end excluded."""
 
     start: int
@@ -61,7 +65,9 @@ def snippet_of(text: str, wanted: SearchText, most: int) -> Snippet:
     piece, place_of = _with_single_spaces(text, low, high)
     cut_before = low > 0 and bool(text[:low].strip())
     cut_behind = high < len(text) and bool(text[high:].strip())
-    marked = [Span(place_of(s.start), place_of(s.end)) for s in spans if s.end <= high]
+    marked = spans
+    if piece is not text:
+        marked = [Span(place_of(s.start), place_of(s.end)) for s in spans if s.end <= high]
     return _cut(piece, marked, most, cut_before, cut_behind)
 
 
@@ -85,10 +91,13 @@ def _cut(piece: str, marked: list[Span], most: int, cut_before: bool, cut_behind
     behind = _ELLIPSIS if end < len(piece) or cut_behind else ""
     shown = piece[start:end].rstrip(" ")
     shift = len(before) - start
+    shown_end = start + len(shown)
     highlights = tuple(
-        Span(span.start + shift, min(span.end, start + len(shown)) + shift)
+        span
+        if span.end <= shown_end and not shift
+        else Span(span.start + shift, min(span.end, shown_end) + shift)
         for span in marked
-        if start <= span.start < start + len(shown)
+        if start <= span.start < shown_end
     )
     return Snippet(f"{before}{shown}{behind}", highlights)
 
@@ -100,7 +109,8 @@ def _with_single_spaces(text: str, low: int, high: int) -> tuple[str, Callable[[
     while low < high and text[high - 1].isspace():
         high -= 1
     piece = text[low:high]
-    if " ".join(piece.split()) == piece:
+    # Of white space, only the plain one counts as printable.
+    if (piece.isprintable() and "  " not in piece) or " ".join(piece.split()) == piece:
         return piece, lambda place: place - low
     pieces: list[str] = []
     ends: list[int] = [low]
@@ -119,6 +129,8 @@ def _with_single_spaces(text: str, low: int, high: int) -> tuple[str, Callable[[
 
 def _best_spans(matches: Iterable[tuple[Span, Term]], terms: int, most: int) -> list[Span]:
     """The matches of the window of the text that holds most terms, the first such."""
+    if terms == 1:
+        return _apart(_near_the_first(matches, most))
     best: list[Span] = []
     best_count = 0
     recent: deque[tuple[Span, Term]] = deque()
@@ -141,6 +153,16 @@ def _best_spans(matches: Iterable[tuple[Span, Term]], terms: int, most: int) -> 
     return _apart(best)
 
 
+def _near_the_first(matches: Iterable[tuple[Span, Term]], most: int) -> list[Span]:
+    """The first match and those that have room beside it."""
+    near: list[Span] = []
+    for span, _ in matches:
+        if near and span.end > near[0].start + most:
+            break
+        near.append(span)
+    return near
+
+
 def _apart(spans: list[Span]) -> list[Span]:
     """Spans in order, those that touch or overlap as one."""
     joined: list[Span] = []
@@ -155,9 +177,12 @@ def _apart(spans: list[Span]) -> list[Span]:
 def _matches(text: str, wanted: SearchText) -> Iterable[tuple[Span, Term]]:
     """Every occurrence of every term, by its end.
 
-    Most texts spell a term just as it was asked for, but for its case; then a pattern finds it
-    fast. Where it finds too little, places are compared one by one.
+    Most texts spell a term just as it was asked for, but for its case; then its letters, or else a
+    pattern, find it fast. Where that finds too little, places are compared one by one.
     """
+    literally = _literal_matches(text, wanted)
+    if literally is not None:
+        return literally
     pattern = _pattern_of(wanted)
     if pattern is not None:
         missing = set(range(len(wanted.terms)))
@@ -166,6 +191,39 @@ def _matches(text: str, wanted: SearchText) -> Iterable[tuple[Span, Term]]:
             if not missing:
                 return _pattern_matches(pattern, text, wanted)
     return _place_matches(text, wanted)
+
+
+def _literal_matches(text: str, wanted: SearchText) -> Iterator[tuple[Span, Term]] | None:
+    """Matches of terms that can be looked for letter by letter, if each of them is there."""
+    terms = wanted.terms
+    if len(terms) > _PLACES_IN_A_PATTERN:
+        return None
+    if all(len(term) == 1 and term[0].isascii() for term in terms):
+        if not text.isascii():
+            return None
+        folded = text.lower()
+        found = [_occurrences(folded, term[0], term, of_words=True) for term in terms]
+    elif len(terms) == 1 and all(map(is_cjk, terms[0])):
+        found = [_occurrences(text, "".join(terms[0]), terms[0], of_words=False)]
+    else:
+        return None
+    firsts = [next(each, None) for each in found]
+    whole = [chain((first,), rest) for first, rest in zip(firsts, found, strict=True) if first]
+    if len(whole) < len(terms):
+        return None
+    return merge(*whole) if len(whole) > 1 else iter(whole[0])
+
+
+def _occurrences(
+    text: str, letters: str, term: Term, *, of_words: bool
+) -> Iterator[tuple[Span, Term]]:
+    """Where letters stand in a text, none overlapping; ``of_words``: as a whole word."""
+    at = text.find(letters)
+    while at >= 0:
+        end = at + len(letters)
+        if not of_words or not (text[at - 1 : at].isalnum() or text[end : end + 1].isalnum()):
+            yield Span(at, end), term
+        at = text.find(letters, end)
 
 
 def _pattern_matches(
@@ -232,6 +290,8 @@ def _is_between_characters(text: str, at: int) -> bool:
     if at <= 0 or at >= len(text):
         return True
     before, here = text[at - 1], text[at]
+    if here < _FIRST_MARK and before < _FIRST_MARK:
+        return True
     if here in _JOINERS or before == "\u200d" or unicodedata.category(here)[0] == "M":
         return False
     if "\U0001f3fb" <= here <= "\U0001f3ff":  # skin tones

@@ -72,8 +72,9 @@ class Walk:
                 for at in range(0, len(new), portion):
                     if len(self.accepted) >= count:
                         break
+                    if self._looked_at:
+                        await asyncio.sleep(0)
                     await self._look_at(new[at : at + portion], passing)
-                    await asyncio.sleep(0)
                 else:
                     self._complete = ranking.complete
                 least = _MORE * max(least, len(self._looked_at))

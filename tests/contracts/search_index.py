@@ -22,6 +22,7 @@ from sessiongraph.event import SessionEvent
 from sessiongraph.filters import Range
 from sessiongraph.search.ports import (
     Forget,
+    Held,
     Hit,
     IndexChange,
     IndexObservation,
@@ -294,6 +295,34 @@ class SearchIndexContract:
                 assert await found(index.observe(), asking("word")) == again
                 await index.commit(Watermark(4))
                 assert await found(index.observe(), asking("word")) == again
+
+        run(check())
+
+    @pytest.mark.parametrize("parts", [0, 1, 2, 3])
+    def test_what_is_held_is_told_log_by_log(self, indexes: Indexes, parts: int) -> None:
+        changes: list[IndexChange] = [
+            learn("a", says(3, "word"), says(9, "word"), says(10, "")),
+            learn("b", "word", "word", "word"),
+            learn("b", says(7, "word"), epoch=2),
+            Forget("a"),
+            learn("a", says(5, "word"), epoch=4),
+            learn("c", "word"),
+            Forget("c"),
+        ]
+        logs = [("a", 1), ("a", 4), ("b", 1), ("b", 2), ("b", 3), ("c", 1), ("nobody", 1)]
+        expected = [
+            *(Held(0, 0, 1), Held(1, 5, 0), Held(3, 3, 1), Held(1, 7, 3), Held(0, 0, 4)),
+            *(Held(0, 0, 0), Held(0, 0, 0)),
+        ]
+
+        async def check() -> None:
+            async with indexes.fresh() as index:
+                await told_in_parts(changes, parts, index)
+                observation = index.observe()
+                assert await observation.held(logs) == expected
+                assert await observation.held([]) == []
+                assert observation.documents == 5
+                assert await index.damages() == []
 
         run(check())
 

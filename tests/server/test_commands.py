@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import shutil
@@ -11,8 +12,11 @@ from typing import Any
 
 import pytest
 
+from providers.tantivy.index import TantivyIndex
 from schema.export import sdl
 from server.samples import sample_sessions
+from sessiongraph.search.ports import Forget
+from tests.contracts.search_index import learn
 from tests.providers.sqlite.raw import connected
 from tests.server.processes import run
 
@@ -397,6 +401,75 @@ def test_a_damaged_log_is_told_and_cannot_be_repaired(own_store: Path) -> None:
     assert done.returncode == 1
     assert [(fault["what"], fault["repairable"]) for fault in verdict["faults"]] == [("log", False)]
     assert done.stderr == "sessiongraph: the store has 1 fault: none can be rebuilt\n"
+
+
+def test_an_index_that_is_behind_or_missing_is_no_fault(own_store: Path, tmp_path: Path) -> None:
+    assert run("reindex", "--data-dir", own_store).returncode == 0
+    log = write_log(tmp_path / "log.jsonl", "later")
+    assert run("import", "--data-dir", own_store, "--quiet", log).returncode == 0
+    done = run("check", "--data-dir", own_store)
+    assert (done.returncode, done.stderr) == (0, "")
+    shutil.rmtree(own_store / "index")
+    assert run("check", "--data-dir", own_store).stdout == done.stdout
+    assert not (own_store / "index").exists()
+
+
+def test_an_index_that_is_not_as_the_log_says_is_told_and_built_anew(own_store: Path) -> None:
+    assert run("reindex", "--data-dir", own_store).returncode == 0
+    before = run("search", "--data-dir", own_store, "--json", "retry").stdout
+    asyncio.run(forget_in_the_index(own_store, "harbor-tour"))
+    found = run("check", "--data-dir", own_store)
+    assert found.returncode == 1
+    assert re.fullmatch(
+        "wrong     harbor-tour: search: 0 documents are indexed, [0-9]+ are in the log\n"
+        "wrong     the store: search: 2 of its documents are of logs that are not there\n",
+        found.stdout,
+    )
+    repaired = run("check", "--repair", "--data-dir", own_store)
+    assert repaired.returncode == 0, repaired.stderr
+    assert repaired.stdout.count("repaired  ") == 2
+    assert repaired.stdout.endswith(": all as it must be\n")
+    assert run("search", "--data-dir", own_store, "--json", "retry").stdout == before
+
+
+async def forget_in_the_index(data_dir: Path, session_id: str) -> None:
+    """Change the index behind the store's back: a session is gone, another was never there."""
+    index = TantivyIndex.open(data_dir / "index")
+    assert index.watermark is not None
+    await index.apply([Forget(session_id), learn("never there", "one", "two")])
+    await index.commit(index.watermark)
+    await index.close()
+
+
+def test_a_file_of_the_index_that_was_garbled_is_told_and_built_anew(own_store: Path) -> None:
+    assert run("reindex", "--data-dir", own_store).returncode == 0
+    (file, *_) = sorted((own_store / "index" / "segments").glob("*.pos"))
+    octets = file.read_bytes()
+    file.write_bytes(octets[:9] + bytes([octets[9] ^ 1]) + octets[10:])
+    found = run("check", "--data-dir", own_store)
+    assert found.returncode == 1
+    assert found.stdout == (
+        f"wrong     the store: search: the file {file.name} is not as it was written\n"
+    )
+    assert found.stderr == "sessiongraph: the store has 1 fault: --repair rebuilds 1 of them\n"
+    off = run("check", "--data-dir", own_store, environment={"SESSIONGRAPH_SEARCH": "off"})
+    assert off.returncode == 0
+    repaired = run("check", "--repair", "--json", "--data-dir", own_store)
+    (verdict,) = lines_of(repaired.stdout)
+    assert (repaired.returncode, verdict["faults"]) == (0, [])
+    assert [fault["what"] for fault in verdict["repaired"]] == ["search"]
+
+
+def test_a_folder_of_somebody_else_is_told_and_left_alone(own_store: Path) -> None:
+    (own_store / "index").mkdir()
+    (own_store / "index" / "diary.txt").write_text("mine", "utf-8")
+    done = run("check", "--repair", "--json", "--data-dir", own_store)
+    (verdict,) = lines_of(done.stdout)
+    assert done.returncode == 1
+    assert [(fault["what"], fault["repairable"]) for fault in verdict["faults"]] == [
+        ("file", False)
+    ]
+    assert (own_store / "index" / "diary.txt").read_text("utf-8") == "mine"
 
 
 def test_a_repair_makes_no_store_where_there_is_none(tmp_path: Path) -> None:

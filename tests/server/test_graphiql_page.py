@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import importlib.util
 import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
 
 import pytest
 from graphql import build_schema, parse, validate
@@ -236,106 +234,3 @@ def test_examples_are_valid_under_the_served_schema() -> None:
     schema = build_schema(SCHEMA.read_text("utf-8"))
     for query in example_queries():
         assert validate(schema, parse(query)) == []
-
-
-@pytest.fixture
-def build_hook() -> ModuleType:
-    pytest.importorskip("hatchling")
-    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def run_hook(build_hook: ModuleType, root: Path) -> tuple[list[str], list[str]]:
-    """The warnings of the hook, and what it adds to the package."""
-    warnings: list[str] = []
-    hook = build_hook.GraphiqlBuildHook(
-        str(root), {}, None, None, "", "wheel", SimpleNamespace(display_warning=warnings.append)
-    )
-    build_data: dict[str, list[str]] = {"artifacts": []}
-    hook.initialize("standard", build_data)
-    return warnings, build_data["artifacts"]
-
-
-@pytest.fixture
-def source_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A tree in which one bundle is asked for, and no npm on the path."""
-    (tmp_path / "server/graphiql").mkdir(parents=True)
-    (tmp_path / "frontend-example/graphiql").mkdir(parents=True)
-    for name in ("package.json", "package-lock.json"):
-        (tmp_path / "frontend-example/graphiql" / name).write_text("{}", "utf-8")
-    digest = base64.b64encode(hashlib.sha384(b"react").digest()).decode()
-    bundle = {"package": "react", "version": "1.0.0", "path": "react.min.js"}
-    bundles = {"react.js": bundle | {"integrity": f"sha384-{digest}"}}
-    (tmp_path / "server/graphiql/bundles.json").write_text(json.dumps(bundles), "utf-8")
-    monkeypatch.delenv("SESSIONGRAPH_SKIP_FRONTEND", raising=False)
-    return tmp_path
-
-
-def put_npm(tree: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-    folder = tree / "bin"
-    folder.mkdir()
-    npm = folder / "npm"
-    npm.write_text(f"#!/bin/sh\n{script}\n", "utf-8")
-    npm.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
-
-
-def test_build_copies_the_bundles_that_npm_gives(
-    build_hook: ModuleType, source_tree: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    put_npm(
-        source_tree,
-        monkeypatch,
-        "mkdir -p node_modules/react && printf react > node_modules/react/react.min.js"
-        " && printf MIT > node_modules/react/LICENSE",
-    )
-    assert run_hook(build_hook, source_tree) == ([], ["/server/graphiql/assets/*"])
-    assert (source_tree / "server/graphiql/assets/react.js").read_text("utf-8") == "react"
-    assert "MIT" in (source_tree / "server/graphiql/assets/LICENSES.txt").read_text("utf-8")
-
-    (source_tree / "bin/npm").unlink()
-    assert run_hook(build_hook, source_tree) == ([], ["/server/graphiql/assets/*"])
-
-
-@pytest.mark.parametrize(
-    ("script", "reason"),
-    [
-        ("echo 'npm error offline' >&2; exit 7", "npm failed with 7: npm error offline"),
-        (
-            "mkdir -p node_modules/react && printf other > node_modules/react/react.min.js",
-            "react.js from npm is not the file that bundles.json names",
-        ),
-    ],
-)
-def test_build_goes_on_without_what_npm_does_not_give(
-    build_hook: ModuleType,
-    source_tree: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    script: str,
-    reason: str,
-) -> None:
-    put_npm(source_tree, monkeypatch, script)
-    assert run_hook(build_hook, source_tree) == ([f"Building without GraphiQL: {reason}"], [])
-    assert not (source_tree / "server/graphiql/assets").exists()
-
-
-def test_build_goes_on_without_npm(
-    build_hook: ModuleType, source_tree: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", str(source_tree))
-    warnings, artifacts = run_hook(build_hook, source_tree)
-    assert warnings == ["Building without GraphiQL: npm is not on the path"]
-    assert artifacts == []
-
-
-def test_build_can_be_told_to_leave_it_out(
-    build_hook: ModuleType, source_tree: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SESSIONGRAPH_SKIP_FRONTEND", "1")
-    warnings, artifacts = run_hook(build_hook, source_tree)
-    assert warnings == ["Building without GraphiQL: SESSIONGRAPH_SKIP_FRONTEND is 1"]
-    assert artifacts == []

@@ -20,7 +20,6 @@ from sessiongraph.errors import (
     NotLive,
     PersistenceFailed,
     SessionNotFound,
-    SourceConflict,
 )
 from sessiongraph.filters import ALL_EVENTS, ALL_SESSIONS
 from sessiongraph.following import Following
@@ -41,7 +40,6 @@ EXPECTED = (
     LogReplaced,
     NotLive,
     SessionNotFound,
-    SourceConflict,
 )
 """What may be said to somebody whose session was taken away by somebody else."""
 

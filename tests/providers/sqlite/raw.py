@@ -39,7 +39,7 @@ _OF_LOGS = {
         SELECT id, seq, ordinal, target, label, captured_through_seq
         FROM logs JOIN citations USING (log) WHERE state = 1 ORDER BY id, seq, ordinal
         """,
-    "covers": "SELECT id, line FROM logs JOIN covers USING (log) WHERE state = 1 ORDER BY id",
+    "covers": "SELECT id, newest, cwd, line FROM covers ORDER BY id",
     "carried": """
         SELECT logs.id, carried.id & 0xffffffff, octets, checkpoint FROM logs
         JOIN carried ON carried.id BETWEEN logs.log << 32 AND logs.log << 32 | logs.last_seq

@@ -54,6 +54,7 @@ def test_a_rare_part_is_found_by_its_index(
 ) -> None:
     monkeypatch.setattr(covers, "_LOOKED_AT_FIRST", 5)
     monkeypatch.setattr(covers, "_GRAMS_AT_MOST", at_most)
+    monkeypatch.setattr(covers, "_MANY", at_most)
 
     async def scenario() -> None:
         async with sqlite_at(tmp_path / "log.db") as store:
@@ -73,7 +74,9 @@ def test_a_rare_part_is_found_by_its_index(
     [
         "DELETE FROM covers",
         "UPDATE covers SET line = 'nothing'",
-        "INSERT INTO covers VALUES (999, 'of nobody')",
+        "UPDATE covers SET newest = newest + 1",
+        "UPDATE covers SET cwd = x'61'",
+        "INSERT INTO covers VALUES (999, 0, x'61', NULL, 'of nobody')",
         "UPDATE covers SET log = log + 100",
     ],
 )

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from providers.tantivy.checksums import damaged_files
 from providers.tantivy.documents import tokens_of
 from providers.tantivy.index import TantivyIndex
 from sessiongraph.errors import IndexFailed, InvalidConfig
-from sessiongraph.search.ports import Watermark
+from sessiongraph.search.ports import Forget, Watermark
 from tests.contracts.search_index import asking, found, learn, told
 from tests.plain_store import run
 
@@ -122,6 +123,88 @@ def test_every_torn_file_is_found_out_and_the_index_begins_anew(tmp_path: Path) 
                     await index.close()
 
             run(check(path))
+
+
+async def write_and_forget(path: Path) -> None:
+    index = TantivyIndex.open(path, BYTES)
+    await told([learn("a", "word alpha"), learn("b", "word beta")], index)
+    await told([Forget("a"), learn("c", "other gamma")], index, position=2)
+    await index.close()
+
+
+def segment_files(path: Path) -> list[Path]:
+    return sorted(
+        file for file in (path / "segments").iterdir() if file.suffix not in (".lock", ".json")
+    )
+
+
+def test_octets_that_were_changed_in_place_are_found_out(tmp_path: Path) -> None:
+    path = tmp_path / "index"
+    run(write_and_forget(path))
+    files = segment_files(path)
+    assert any(file.suffix == ".del" for file in files)
+    assert list(damaged_files(path / "segments")) == []
+    for file in files:
+        octets = file.read_bytes()
+        contents_end = octets.rindex(b'{"version"')
+        for at in (0, contents_end // 2, contents_end - 1, len(octets) - 9, len(octets) - 1):
+            file.write_bytes(octets[:at] + bytes([octets[at] ^ 0x20]) + octets[at + 1 :])
+            (damage,) = damaged_files(path / "segments")
+            assert damage.startswith(f"{file.name} ")
+        for cut in (b"", octets[:5], octets[:-1]):
+            file.write_bytes(cut)
+            assert len(list(damaged_files(path / "segments"))) == 1
+        file.write_bytes(octets)
+    assert list(damaged_files(path / "segments")) == []
+
+
+def test_files_that_are_of_no_segment_are_not_looked_at(tmp_path: Path) -> None:
+    path = tmp_path / "index"
+    run(write_and_forget(path))
+    (deleted,) = (file for file in segment_files(path) if file.suffix == ".del")
+    name = deleted.name.partition(".")[0]
+    (path / "segments" / f"{name}.99.del").write_bytes(b"half written")
+    (path / "segments" / f"{'0' * 32}.term").write_bytes(b"of nobody")
+    assert list(damaged_files(path / "segments")) == []
+
+
+def test_an_index_with_a_garbled_file_is_set_aside_when_it_is_opened(tmp_path: Path) -> None:
+    path = tmp_path / "index"
+    run(write(path, "word"))
+    (file,) = (file for file in segment_files(path) if file.suffix == ".idx")
+    octets = file.read_bytes()
+    file.write_bytes(bytes([octets[0] ^ 0x20]) + octets[1:])
+
+    async def check() -> None:
+        reader = TantivyIndex.open_for_reading(path)
+        assert await reader.damages() == [f"{file.name} is not as it was written"]
+        await reader.close()
+        index = TantivyIndex.open(path, BYTES)
+        assert index.watermark is None
+        await index.close()
+
+    run(check())
+    assert (path / "aside" / file.name).exists()
+
+
+def test_a_large_index_is_compared_when_a_search_could_not_read_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("providers.tantivy.index._COMPARED_AT_OPENING", 0)
+    path = tmp_path / "index"
+    run(write(path, "word"))
+    (file,) = (file for file in segment_files(path) if file.suffix == ".idx")
+    octets = file.read_bytes()
+    file.write_bytes(bytes([octets[0] ^ 0x20]) + octets[1:])
+
+    async def check() -> None:
+        index = TantivyIndex.open(path, BYTES)
+        assert index.watermark == Watermark(1)
+        await index.recover()
+        assert index.watermark is None
+        await index.close()
+
+    run(check())
 
 
 def test_writing_beside_a_writer_is_refused_and_hurts_nobody(tmp_path: Path) -> None:

@@ -54,11 +54,11 @@ class FailingIndex(PlainIndex):
 
     @property
     def state(self) -> Sequence[PlainDocument]:
-        return self.observe().documents
+        return self.observe().taken
 
     def begin_with(self, other: PlainIndex) -> None:
         """Take over the last commit of another index."""
-        self._committed = other.observe().documents
+        self._committed = other.observe().taken
         self._taken = list(self._committed)
         self._watermark = other.watermark
 
@@ -245,7 +245,7 @@ def test_an_index_that_cannot_be_read_is_opened_again_and_then_built_anew(tmp_pa
 
         def observe(self) -> PlainIndexObservation:
             seen = super().observe()
-            return seen if self.cleared else Torn(seen.documents)
+            return seen if self.cleared else Torn(seen.taken)
 
         async def clear(self) -> None:
             await super().clear()

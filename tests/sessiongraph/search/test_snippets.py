@@ -63,6 +63,14 @@ def test_what_always_holds_of_a_snippet(text: str, query: str, mode: MatchMode, 
     [
         ("one\n\n two\tthree ", "two", "one two three", ["two"]),
         ("the retry policy; Retry it", "RETRY", "the retry policy; Retry it", ["retry", "Retry"]),
+        (
+            "retrying re_retry; xretry RETRY",
+            "retry",
+            "retrying re_retry; xretry RETRY",
+            ["retry", "RETRY"],
+        ),
+        ("b a; aa b_a", "a b", "b a; aa b_a", ["b", "a", "b", "a"]),
+        ("缓存缓存缓", "缓存", "缓存缓存缓", ["缓存", "缓存"]),
         ("see restoreFloor()", "floor", "see restoreFloor()", ["Floor"]),
         ("see restoreFloor()", "restorefloor", "see restoreFloor()", ["restoreFloor"]),
         (
