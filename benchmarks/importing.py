@@ -138,10 +138,10 @@ def _memory(scale: Scale, folder: Path) -> list[Figure]:
             AREA,
             f"memory grown by the import of {megabytes:,} MB",
             long,
-            f"of {megabytes // 4:,} MB",
+            f"of {megabytes // 8:,} MB",
             short,
             ratio_limit=_CONSTANT,
-            note="constant memory: four times the file in less than twice the memory; caches fill",
+            note="constant memory: eight times the file in less than twice the memory; caches fill",
         )
     ]
 

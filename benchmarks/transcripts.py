@@ -9,6 +9,7 @@ import json
 import os
 import time
 from collections.abc import Iterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,6 +24,7 @@ from benchmarks.stores import opened
 from providers.recordings.claude_code import ClaudeCodeReader
 from providers.recordings.codex import CodexReader
 from providers.recordings.discovery import find_recordings
+from providers.sqlite.log_store import SqliteLogStore
 from server.data_directory import DataDirectory
 from server.settings import Settings
 from server.wiring import open_for_serving
@@ -31,6 +33,7 @@ from sessiongraph.importing import Importer
 AREA: Final = "transcripts"
 
 _TARGET_MB_S: Final = 25
+_WARM_UP: Final = 1
 _ENOUGH: Final = Limit(1, "×", least=True)
 _CONSTANT: Final = Limit(2, "×")
 _IDLE: Final = Limit(1, "%")
@@ -50,19 +53,28 @@ def measure(scale: Scale, folder: Path) -> list[Figure]:
 
 
 def _rates(scale: Scale, name: str, path: Path) -> list[Figure]:
+    """Rates into a store that is open and empty, as a server's is open."""
     lines = json_lines(path)
     size = sum(map(len, lines)) + len(lines)
-    numbers = iter(range(1000))
-
-    async def ours(_: int) -> None:
-        await _import(path, path.parent / f"{name}-{next(numbers)}.db")
 
     async def decoding(_: int) -> None:
         for line in lines:
             msgspec.json.decode(line)
 
-    runs = {"ours": ours, "msgspec.json.decode": decoding}
-    taken = asyncio.run(alternating(scale.long_rounds, runs, warm_up=1))
+    async def run() -> dict[str, Sample]:
+        async with AsyncExitStack() as stack:
+            places = [path.parent / f"{name}-{n}.db" for n in range(_WARM_UP + scale.long_rounds)]
+            stores = iter([await stack.enter_async_context(opened(each)) for each in places])
+
+            async def ours(_: int) -> None:
+                await _import_into(next(stores), path)
+
+            runs = {"ours": ours, "msgspec.json.decode": decoding}
+            return await alternating(scale.long_rounds, runs, warm_up=_WARM_UP)
+
+    taken = asyncio.run(run())
+    for left in path.parent.glob(f"{name}-*.db*"):
+        left.unlink()
     rates = {
         key: Sample(
             tuple(size / 1e6 / (value / 1e3) for value in sample.values), "MB/s", sample.cpu_ms
@@ -153,12 +165,16 @@ async def _sessions(services: Any) -> int:
 
 async def _import(path: Path, store_path: Path) -> None:
     async with opened(store_path) as store:
-        importer = Importer(store, lambda: BEGINNING_MS)
-        report = await importer.run(find_recordings([path], _READERS))
-    if report.refused or report.imported != 1:
-        raise RuntimeError(f"{path.name} was not imported: {report.refused}")
+        await _import_into(store, path)
     for left in store_path.parent.glob(f"{store_path.name}*"):
         left.unlink()
+
+
+async def _import_into(store: SqliteLogStore, path: Path) -> None:
+    importer = Importer(store, lambda: BEGINNING_MS)
+    report = await importer.run(find_recordings([path], _READERS))
+    if report.refused or report.imported != 1:
+        raise RuntimeError(f"{path.name} was not imported: {report.refused}")
 
 
 def _write(path: Path, turns: Iterator[list[dict[str, Any]]], octets: int) -> None:

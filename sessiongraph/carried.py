@@ -8,7 +8,9 @@ they are (references.md, "Prepare").
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Final, Literal
+
+import msgspec
 
 from sessiongraph.event import SessionEvent
 from sessiongraph.payloads import (
@@ -44,10 +46,37 @@ class CarriedText:
         return utf8_length(self.text)
 
 
+class _Block(msgspec.Struct, gc=False):
+    type: str
+    text: Any = None
+
+
+class _Message(msgspec.Struct, gc=False):
+    content: list[_Block]
+
+
+class _Reply(msgspec.Struct, gc=False):
+    """An assistant's message in the newest spelling, without all that cannot be carried."""
+
+    message: _Message
+
+
+_decode_reply: Final = msgspec.json.Decoder(_Reply).decode
+
+
 def carried_in(event: SessionEvent) -> CarriedText | None:
     """What can be carried from an event, None when that is nothing."""
     if event.type not in MESSAGE_TYPES:
         return None
+    if event.type == "assistant/message" and not event.is_parsed:
+        try:
+            blocks = _decode_reply(event.payload).message.content
+        except (msgspec.DecodeError, RecursionError):
+            pass  # another spelling, or what only the exact parser reads
+        else:
+            texts = [each.text for each in blocks if each.type == "text"]
+            text = "\n".join([text for text in texts if isinstance(text, str)])
+            return CarriedText("assistant", text) if text else None
     data = event.data
     role: Role
     checkpoint = False

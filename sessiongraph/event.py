@@ -74,6 +74,11 @@ class SessionEvent:
         return self._data  # type: ignore[no-any-return]
 
     @property
+    def is_parsed(self) -> bool:
+        """Whether the payload was parsed before, so that :attr:`data` costs nothing."""
+        return self._data is not None
+
+    @property
     def is_message(self) -> bool:
         return self.type in MESSAGE_TYPES
 

@@ -18,6 +18,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final, Protocol
 
+import msgspec
+
 from sessiongraph.citations import CitedKey, CitingKey, SessionCitation
 from sessiongraph.event import Entry, PlacedEvent, Seq
 from sessiongraph.filters import EventSelection, SessionSelection
@@ -288,8 +290,7 @@ class LogReader(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedEntry:
+class PlacedEntry(msgspec.Struct, frozen=True, gc=False):
     """An entry and what it does to the surface: what a store appends."""
 
     entry: Entry

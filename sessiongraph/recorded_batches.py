@@ -76,15 +76,16 @@ class RecordedBatches:
         results: dict[Seq, SessionEvent] = {}
         self._at_hand.append(results)
         size = 0
+        advance, media_store = self._surface.advance, self._media
         for recorded in self._entries:
             entry = recorded.entry
             try:
-                transition = self._surface.advance(entry)
+                transition = advance(entry)
             except SurfaceRuleBroken as broken:
                 raise RecordingRefused(self._path, recorded.line, str(broken)) from broken
-            if self._media is not None:
+            if media_store is not None and recorded.media:
                 for media in recorded.media:
-                    self._media.keep(media)
+                    media_store.keep(media)
             batch.append(PlacedEntry(entry, transition))
             if isinstance(entry, DeltaRun):
                 size += 16 * len(entry.texts)

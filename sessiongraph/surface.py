@@ -25,6 +25,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+import msgspec
+
 from sessiongraph import lossless
 from sessiongraph.event import LOG_ONLY as LOG_ONLY_PLACEMENT
 from sessiongraph.event import MESSAGE_TYPES, Entry, Placement, Seq, SessionEvent
@@ -43,9 +45,10 @@ class SurfaceRuleBroken(ValueError):
         self.seq = seq
 
 
-@dataclass(frozen=True, slots=True)
-class Transition:
+class Transition(msgspec.Struct, frozen=True, gc=False):
     """What one entry would change, and nothing else does.
+
+    There is one for each entry of a log that is read, so it is of the kind that costs least.
 
     position: where the event would stand, None when it is log-only.
     removed: the nodes that it would shadow, in model order.
@@ -157,29 +160,35 @@ class Surface:
         """
         undo = Undo(self.next_seq)
         if transition.position is not None:
-            undo.index = transition._index
+            undo.index = low = transition._index
             if transition.removed:
-                self._replace(transition, undo)
+                high = low + len(transition.removed)
+                undo.positions = self._positions[low:high]
+                undo.seqs = self._seqs[low:high]
+                undo.codes = self._codes[low:high]
+        self._apply(transition)
+        return undo
+
+    def _apply(self, transition: Transition) -> None:
+        position = transition.position
+        if position is not None:
+            if transition.removed:
+                self._replace(transition, position)
             else:
-                self._positions.append(transition.position)
+                self._positions.append(position)
                 self._seqs.append(transition.seq)
                 self._codes.append(transition.type_code)
         self.next_seq = transition.last_seq + 1
-        return undo
 
-    def _replace(self, transition: Transition, undo: Undo) -> None:
+    def _replace(self, transition: Transition, position: int) -> None:
         low, high = transition._index, transition._index + len(transition.removed)
-        undo.positions = self._positions[low:high]
-        undo.seqs = self._seqs[low:high]
-        undo.codes = self._codes[low:high]
         for seq in transition.removed:
             self._moved.pop(seq, None)
-        assert transition.position is not None
-        self._positions[low:high] = array("q", (transition.position,))
+        self._positions[low:high] = array("q", (position,))
         self._seqs[low:high] = array("q", (transition.seq,))
         self._codes[low:high] = array("b", (transition.type_code,))
-        if transition.position != transition.seq:
-            self._moved[transition.seq] = transition.position
+        if position != transition.seq:
+            self._moved[transition.seq] = position
 
     def revert(self, undo: Undo) -> None:
         """Take back the latest transition that still stands."""
@@ -206,7 +215,7 @@ class Surface:
             SurfaceRuleBroken: the entry breaks a rule; nothing has changed.
         """
         transition = self.plan(entry)
-        self.apply(transition)
+        self._apply(transition)
         return transition
 
     def _refuse_surface_members(self, event: SessionEvent) -> None:
@@ -222,6 +231,8 @@ class Surface:
         if not sources:
             if event.type != "assistant/message":
                 raise SurfaceRuleBroken(3, event.seq, "sourceEventSeqs is empty")
+            return
+        if len(sources) == 1 and 0 <= sources[0] < event.seq:
             return
         if min(sources) < 0:
             raise SurfaceRuleBroken(3, event.seq, "sourceEventSeqs has a negative member")

@@ -73,7 +73,10 @@ class ClaudeFolder:
 
     def title_of(self, uuid: str, asking: Path) -> str | None:
         """The summary that another file than ``asking`` gives to the session of a record."""
-        path, summary = self._titles.get(uuid, (asking, None))
+        found = self._titles.get(uuid)
+        if found is None:
+            return None
+        path, summary = found
         return None if path == asking else summary
 
     def resumed_from(self, path: Path) -> tuple[str, str] | None:

@@ -32,6 +32,7 @@ _INJECTED_ORIGINS: Final = frozenset({"task-notification"})
 _SYNTHETIC_MODEL: Final = "<synthetic>"
 
 _PASSED_ON: Final = "toolUseResult"
+_PASSED_ON_KEY: Final = b'"toolUseResult"'
 
 _ENVELOPE_LEFT_OUT: Final = frozenset(
     {"type", "message", "timestamp", "toolUseResult", "cwd", "userType", "isSidechain", "uuid"}
@@ -55,6 +56,7 @@ class Envelope(msgspec.Struct, rename="camel"):
 
 _decode: Final = msgspec.json.Decoder(Envelope).decode
 _decode_members: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_decode_object: Final = msgspec.json.Decoder(dict[str, Any]).decode
 _decode_value: Final = msgspec.json.Decoder().decode
 
 
@@ -76,6 +78,8 @@ def members_of(line: bytes) -> dict[str, Any] | None:
     stays the text that it is.
     """
     try:
+        if _PASSED_ON_KEY not in line:
+            return _decode_object(line)
         return {
             key: value if key == _PASSED_ON else _decode_value(value)
             for key, value in _decode_members(line).items()

@@ -337,9 +337,8 @@ class ClaudeSession:
         told["claudeCode"] = {**around(record), **rest}
         seq = conversation.message("assistant/message", told, replacing=before)
         if before is not None:
-            for uuid, node in self._nodes.items():
-                if node == before:
-                    self._nodes[uuid] = seq
+            for uuid in [uuid for uuid, node in self._nodes.items() if node == before]:
+                self._nodes[uuid] = seq
         if isinstance(envelope.uuid, str):
             self._note_node(envelope.uuid, seq)
         self._reply = None if message_id is None else _Reply(message_id, seq, blocks)

@@ -14,7 +14,8 @@ import msgspec
 from providers.recordings.claude_records import envelope, text_in
 
 _RECORDS_REMEMBERED: Final = 512
-_MARKS: Final = (b'"isSidechain":true', b'"isSidechain": true')
+_MARK: Final = b'"isSidechain"'
+_MARKED: Final = (b":true", b": true")
 
 
 class Sidechains:
@@ -30,7 +31,7 @@ class Sidechains:
 
     def part_of(self, line: bytes) -> str | None:
         """The chain that a line belongs to, None for the first session of the file."""
-        if _MARKS[0] not in line and _MARKS[1] not in line:
+        if not _is_marked(line):
             return None
         record = envelope(line)
         if record is None or record.is_sidechain is not True:
@@ -49,3 +50,14 @@ class Sidechains:
             if len(self._chains) > _RECORDS_REMEMBERED:
                 del self._chains[next(iter(self._chains))]
         return key
+
+
+def _is_marked(line: bytes) -> bool:
+    """Whether a line may be of a side chain: the mark stands in it, wherever."""
+    at = line.find(_MARK)
+    while at >= 0:
+        at += len(_MARK)
+        if line.startswith(_MARKED, at):
+            return True
+        at = line.find(_MARK, at)
+    return False

@@ -47,16 +47,13 @@ class Said(msgspec.Struct):
         others: Sequence[Any] = (),
     ) -> Said:
         """A message with this text."""
-        words, gist = _digest(text), _digest(request_in(text))
+        words, request = _digest(text), request_in(text)
+        gist = words if request is text else _digest(request)
         return cls(role, on_screen, words, gist, seq, record, list(others))
 
     def says(self, text: str) -> bool:
         """Whether it says the same, but for white space."""
         return self.words == _digest(text)
-
-    def means(self, text: str) -> bool:
-        """Whether it says the same, once what an editor put around it is left out."""
-        return self.gist == _digest(request_in(text))
 
 
 def _digest(text: str) -> str:
@@ -82,7 +79,10 @@ class Pairs:
             and each.on_screen is not on_screen
             and record - each.record <= _REACH
         ]
-        found = next((each for each in others if each.means(text)), None)
+        if not others:
+            return None
+        gist = _digest(request_in(text))
+        found = next((each for each in others if each.gist == gist), None)
         if found is None:
             found = next((each for each in others if each.record == record - 1), None)
         if found is not None:

@@ -23,6 +23,7 @@ _INJECTED: Final = (
     "# AGENTS.md instructions",
     "<INSTRUCTIONS>",
 )
+_KINDS_WITHIN: Final = frozenset({"response_item", "event_msg"})
 _IDE_CONTEXT: Final = "# Context from my IDE setup:"
 _IDE_REQUEST: Final = "## My request for Codex:"
 
@@ -37,10 +38,13 @@ class Record(msgspec.Struct):
     @property
     def kind(self) -> str:
         """The type of the record, and that of what it carries."""
-        outer = self.type if isinstance(self.type, str) else ""
-        inner = self.payload.get("type") if isinstance(self.payload, dict) else None
-        if outer in ("response_item", "event_msg") and isinstance(inner, str):
-            return f"{outer}.{inner}"
+        outer, payload = self.type, self.payload
+        if not isinstance(outer, str):
+            return ""
+        if isinstance(payload, dict) and outer in _KINDS_WITHIN:
+            inner = payload.get("type")
+            if isinstance(inner, str):
+                return f"{outer}.{inner}"
         return outer
 
 

@@ -160,11 +160,11 @@ class CodexSession:
         else:
             if state.seeding:
                 self._look_for_end_of_seed(record)
-            handler = self._handlers.get(record.kind)
-            payload = record.payload
+            kind, payload = record.kind, record.payload
+            handler = self._handlers.get(kind)
             told = handler is not None and isinstance(payload, dict) and handler(payload)
             if not told:
-                tell_opaque(conversation, FAMILY, record.kind, line)
+                tell_opaque(conversation, FAMILY, kind, line)
         return conversation.told()
 
     def _note(self, note: str) -> None:

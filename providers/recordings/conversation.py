@@ -145,13 +145,19 @@ class Conversation:
         payload = data if isinstance(data, bytes) else lossless.encode(data)
         return self._add(event_type, payload, None, None, ignorable, time)
 
+    def keep(self, event_type: str, payload: bytes) -> None:
+        """A record that is kept as the JSON text it is; readers of the log may ignore it."""
+        seq = self._next_seq
+        self._next_seq = seq + 1
+        self._events.append(SessionEvent(seq, event_type, self._time, payload, None, None, True))
+
     def begin_turn(self) -> None:
         """A turn begins; one that is still open ended before."""
         self.end_turn(None, time=self._before)
         self.turn += 1
         self.step = 0
         self._turn_open = True
-        self.log("turn/start", {"turn": self.turn})
+        self.log("turn/start", b'{"turn":%d}' % self.turn)
 
     def end_turn(
         self, reason: Mapping[str, Any] | None, *, time: EpochMillis | None = None
@@ -176,7 +182,7 @@ class Conversation:
         self._end_step(self._before)
         self.step += 1
         self._step_open = True
-        self.log("step/start", {"turn": self.turn, "step": self.step}, time=self._before)
+        self.log("step/start", self._where(), time=self._before)
 
     @property
     def step_is_open(self) -> bool:
@@ -185,7 +191,11 @@ class Conversation:
     def _end_step(self, time: EpochMillis | None) -> None:
         if self._step_open:
             self._step_open = False
-            self.log("step/end", {"turn": self.turn, "step": self.step}, time=time)
+            self.log("step/end", self._where(), time=time)
+
+    def _where(self) -> bytes:
+        """The payload of an event that says no more than its turn and step."""
+        return b'{"turn":%d,"step":%d}' % (self.turn, self.step)
 
     def message(
         self, event_type: str, data: Mapping[str, Any], *, replacing: Seq | None = None

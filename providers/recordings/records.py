@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, Final
 
 from providers.recordings.conversation import Conversation
@@ -43,7 +44,12 @@ def parsed(line: bytes) -> dict[str, Any] | None:
 def tell_opaque(conversation: Conversation, family: str, name: Any, line: bytes) -> None:
     """Keep a record that has no place in our vocabulary: the very text, not for search."""
     shown = name[:_LONGEST_TYPE] if isinstance(name, str) and name else "unknown"
-    conversation.log(f"{family}/{shown}", line.strip(), ignorable=True)
+    conversation.keep(_opaque_type(family, shown), line.strip())
+
+
+@lru_cache(maxsize=256)
+def _opaque_type(family: str, name: str) -> str:
+    return f"{family}/{name}"
 
 
 def tell_unreadable(conversation: Conversation, family: str, line: bytes) -> None:
@@ -63,9 +69,9 @@ def texts_of(value: Any, *kinds: str) -> str:
         return value
     if not isinstance(value, list):
         return ""
-    texts = (
+    texts = [
         block.get("text")
         for block in value
         if isinstance(block, dict) and block.get("type") in kinds
-    )
-    return "\n".join(text for text in texts if isinstance(text, str))
+    ]
+    return "\n".join([text for text in texts if isinstance(text, str)])

@@ -251,12 +251,17 @@ class TranscriptLog(RecordedLog):
             if number is None:
                 break
 
-    def _told(self, line: bytes | None) -> Iterator[RecordedEntry]:
+    def _told(self, line: bytes | None) -> list[RecordedEntry]:
+        number = self._line
         events = self._teller.tell(line)
+        if len(events) == 1:
+            told = [RecordedEntry(events[0], number)]
+        else:
+            told = [RecordedEntry(event, number) for event in events]
         media = self._teller.media()
-        for event in events:
-            yield RecordedEntry(event, self._line, media)
-            media = ()
+        if media:
+            told[0] = RecordedEntry(told[0].entry, number, media)
+        return told
 
 
 def state_path(path: Path, part: RecordedPart | None) -> str:

@@ -9,26 +9,41 @@ sessions shows.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Final
 
 from providers.sqlite import carried, codec
 from providers.sqlite.migrations import LANE_SHIFT, LEVEL_SHIFT, NODE_SHIFT, SEQ_SHIFT, TYPE_SHIFT
+from sessiongraph.carried import MESSAGE_TYPES
 from sessiongraph.event import CHUNK_TYPE, DeltaRun, Seq, SessionEvent
 from sessiongraph.payloads import Shape, citations_of, is_human_prompt, shape_of
 from sessiongraph.ports import PlacedEntry
 
 SPAN_SEQS: Final = (256, 65_536)
-"""How many seqs a time span of each level covers."""
+"""How many seqs a time span of each level covers; a multiple of that of the level before."""
 
-_INSERT_EVENT: Final = (
-    "INSERT INTO events (id, lane, time, flags, members, place, replaced_by, op_start, op_end, "
-    "sources, payload, stream) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
+_NOTED_TYPES: Final = MESSAGE_TYPES | {"session/title"}
+"""Types of which more is derived than from their citations."""
+
+_ROWS_AT_ONCE: Final = 50
+"""Rows that one statement inserts where there are so many: between two statements the interpreter
+changes hands, which costs more than a row."""
+
+_ROW: Final = "(?,?,?,?,?,?,?,?,?,?,?,?)"
+_INTO_EVENTS: Final = (
+    "INTO events (id, lane, time, flags, members, place, replaced_by, op_start, op_end, "
+    "sources, payload, stream) VALUES "
 )
+_INSERT_EVENT: Final = f"INSERT {_INTO_EVENTS} {_ROW}"
+# FAIL spares the journal that would take back one statement: an error takes back the transaction.
+_INSERT_EVENTS: Final = f"INSERT OR FAIL {_INTO_EVENTS} {','.join([_ROW] * _ROWS_AT_ONCE)}"
 _SHADOW: Final = "UPDATE events SET replaced_by = ?, lane = lane + 1 WHERE id = ?"
-_INSERT_CITER: Final = "INSERT OR IGNORE INTO citers (node, citer) VALUES (?, ?)"
+_INTO_CITERS: Final = "INSERT OR IGNORE INTO citers (node, citer) VALUES "
+_INSERT_CITER: Final = f"{_INTO_CITERS} (?,?)"
+_INSERT_CITERS: Final = f"{_INTO_CITERS} {','.join(['(?,?)'] * _ROWS_AT_ONCE)}"
 _WIDEN_SPAN: Final = (
     "INSERT INTO spans (log, level, block, low, high) VALUES (?,?,?,?,?) "
     "ON CONFLICT DO UPDATE SET low = min(low, excluded.low), high = max(high, excluded.high)"
@@ -52,7 +67,7 @@ class Batch:
     last_seq: Seq
     rows: list[tuple[Any, ...]] = field(default_factory=list)
     shadowed: list[tuple[int, int]] = field(default_factory=list)
-    citers: list[tuple[int, int]] = field(default_factory=list)
+    citers: list[tuple[Any, ...]] = field(default_factory=list)
     spans: dict[tuple[int, int], list[int]] = field(default_factory=dict)
     citations: list[tuple[Any, ...]] = field(default_factory=list)
     carried: list[tuple[int, int, int]] = field(default_factory=list)
@@ -67,19 +82,21 @@ class Batch:
 
 def insert_events(connection: sqlite3.Connection, batches: Sequence[Batch]) -> None:
     """Write the rows of some batches, of one log or of many."""
-    connection.executemany(_INSERT_EVENT, chain.from_iterable(batch.rows for batch in batches))
+    rows = [row for batch in batches for row in batch.rows]
+    _insert(connection, _INSERT_EVENT, _INSERT_EVENTS, rows)
 
 
 def write_derived(connection: sqlite3.Connection, batches: Sequence[Batch]) -> None:
     """What follows from the events of some batches, without the events."""
     for sql, rows in (
         (_SHADOW, [row for batch in batches for row in batch.shadowed]),
-        (_INSERT_CITER, [row for batch in batches for row in batch.citers]),
         (_INSERT_CITATION, [row for batch in batches for row in batch.citations]),
         (carried.INSERT, [row for batch in batches for row in batch.carried]),
     ):
         if rows:
             connection.executemany(sql, rows)
+    citers = [row for batch in batches for row in batch.citers]
+    _insert(connection, _INSERT_CITER, _INSERT_CITERS, citers)
     connection.executemany(
         _WIDEN_SPAN,
         [
@@ -88,6 +105,17 @@ def write_derived(connection: sqlite3.Connection, batches: Sequence[Batch]) -> N
             for where, (low, high) in batch.spans.items()
         ],
     )
+
+
+def _insert(
+    connection: sqlite3.Connection, one: str, many: str, rows: list[tuple[Any, ...]]
+) -> None:
+    rest = len(rows) - len(rows) % _ROWS_AT_ONCE
+    for start in range(0, rest, _ROWS_AT_ONCE):
+        values = list(chain.from_iterable(rows[start : start + _ROWS_AT_ONCE]))
+        connection.execute(many, values)
+    if rest < len(rows):
+        connection.executemany(one, rows[rest:])
 
 
 def shadow(connection: sqlite3.Connection, shadowed: Sequence[tuple[int, int]]) -> None:
@@ -104,12 +132,14 @@ def prepare(log: int, placed: Sequence[PlacedEntry], types: Mapping[str, int]) -
     batch = Batch(log, placed[0].entry.seq, placed[-1].entry.last_seq)
     removed_here: dict[Seq, Seq] = {}
     for each in placed:
-        for seq in each.transition.removed:
+        transition = each.transition
+        for seq in transition.removed:
             if seq >= batch.first_seq:
-                removed_here[seq] = each.transition.seq
+                removed_here[seq] = transition.seq
             else:
-                batch.shadowed.append((base | each.transition.seq, base | seq))
+                batch.shadowed.append((base | transition.seq, base | seq))
     chunk_lane = log << LANE_SHIFT | types[CHUNK_TYPE] << TYPE_SHIFT
+    times: defaultdict[int, list[int]] = defaultdict(list)
     for each in placed:
         entry = each.entry
         if isinstance(entry, DeltaRun):
@@ -122,13 +152,16 @@ def prepare(log: int, placed: Sequence[PlacedEntry], types: Mapping[str, int]) -
                     None, None, None, None, None, payload, None,
                 )
             )  # fmt: skip
-            times = list(entry.times())
-            _widen(batch, entry.seq, min(times), max(times))
+            of_members = list(entry.times())
+            times[entry.seq // SPAN_SEQS[0]] += (min(of_members), max(of_members))
         else:
             replacer = removed_here.get(entry.seq)
             batch.rows.append(_row(base, log, entry, each.transition.position, replacer, types))
-            _widen(batch, entry.seq, entry.time, entry.time)
-            _note(batch, entry)
+            times[entry.seq // SPAN_SEQS[0]].append(entry.time)
+            if entry.source_event_seqs or entry.type in _NOTED_TYPES:
+                _note(batch, entry)
+    for block, in_block in times.items():
+        _widen(batch, block * SPAN_SEQS[0], min(in_block), max(in_block))
     return batch
 
 
@@ -185,7 +218,12 @@ def _note(batch: Batch, event: SessionEvent) -> None:
     """Collect what is derived from one event: citers, citations, title, prompt, what it carries."""
     if event.source_event_seqs:
         prefix = batch.log << NODE_SHIFT
-        for first, last in codec.ascending_runs(event.source_event_seqs):
+        if len(event.source_event_seqs) == 1:
+            batch.citers.append((prefix | event.source_event_seqs[0], event.seq))
+            runs: Iterable[tuple[Seq, Seq]] = ()
+        else:
+            runs = codec.ascending_runs(event.source_event_seqs)
+        for first, last in runs:
             batch.citers.extend((prefix | node, event.seq) for node in covering_blocks(first, last))
     if event.type == "session/title":
         if shape_of(event.type, event.data) is Shape.TITLE:

@@ -125,6 +125,8 @@ def encode_sources(sources: Sequence[Seq] | None) -> bytes | None:
     """Cited seqs as JSON, three or more consecutive ones as a pair; None stays None."""
     if sources is None:
         return None
+    if len(sources) == 1:
+        return b"[%d]" % sources[0]
     parts: list[int | tuple[int, int]] = []
     for first, last in ascending_runs(sources):
         if last - first >= 2:

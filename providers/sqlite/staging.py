@@ -28,10 +28,10 @@ from sessiongraph.event import CHUNK_TYPE, DeltaRun, Entry, Seq
 from sessiongraph.header import SessionHeader
 from sessiongraph.ports import CommitKind, PlacedEntry, Position, RecordingState, StoredSession
 
-ON_THEIR_WAY: Final = 8
+ON_THEIR_WAY: Final = 4
 """Batches of one staged log that may wait for the writer, so that memory stays bounded."""
 
-ROWS_PER_JOB: Final = 500
+ROWS_PER_JOB: Final = 1000
 
 BYTES_PER_JOB: Final = 1 << 20
 """How much one bulk transaction writes; about 10 ms, which an append may have to wait."""
