@@ -122,7 +122,7 @@ async def assert_index_goes_on(store: SqliteLogStore, path: Path) -> None:
     plain = PlainIndex()
     await Indexing(store, store, plain).catch_up()
     expected = {
-        (each.header.session_id, each.epoch, each.event.seq) for each in plain.observe().documents
+        (each.header.session_id, each.epoch, each.event.seq) for each in plain.observe().taken
     }
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "index"
