@@ -53,6 +53,7 @@ from sessiongraph.ports import (
 from sessiongraph.recorded_batches import RecordedBatches, compare, holds_all, is_held
 from sessiongraph.redaction import Redaction
 from sessiongraph.surface import SurfaceNode
+from sessiongraph.turns import Turns
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +104,6 @@ class _Options:
     redact: bool
 
 
-@dataclass(slots=True)
-class _Turn:
-    """Whoever works on a file or waits for it."""
-
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    users: int = 0
-
-
 class Importer:
     """Brings recorders' files into a store.
 
@@ -129,7 +122,8 @@ class Importer:
         self._now = now
         self._media = media
         self._redact = redact
-        self._turns: dict[Path, _Turn] = {}
+        # One import of a file at a time: a watched file may be imported by hand as well.
+        self._turns: Turns[Path] = Turns()
 
     async def run(
         self,
@@ -159,7 +153,7 @@ class Importer:
                     report.unchanged += 1
                 else:
                     real = await asyncio.to_thread(path.resolve)
-                    async with self._alone(real):
+                    async with self._turns.alone(real):
                         await self._take(real, reader, report, options)
             except RecordingRefused as refusal:
                 report.refused.append(
@@ -173,19 +167,6 @@ class Importer:
         if on_progress is not None:
             on_progress(report)
         return report
-
-    @asynccontextmanager
-    async def _alone(self, path: Path) -> AsyncIterator[None]:
-        """One import of a file at a time: a watched file may be imported by hand as well."""
-        turn = self._turns.setdefault(path, _Turn())
-        turn.users += 1
-        try:
-            async with turn.lock:
-                yield
-        finally:
-            turn.users -= 1
-            if not turn.users:
-                del self._turns[path]
 
     async def _take(
         self, path: Path, reader: RecordingReader, report: ImportReport, options: _Options

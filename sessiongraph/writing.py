@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import structlog
@@ -39,6 +38,7 @@ from sessiongraph.new_session import NewSession
 from sessiongraph.ports import LogStore, PlacedEntry, StoredSession, WindowRequest
 from sessiongraph.repair import closing_events
 from sessiongraph.surface import Transition
+from sessiongraph.turns import Turns
 
 _TITLE: Final = "session/title"
 
@@ -81,7 +81,8 @@ class SessionWriting:
         self._appends = Appends(corpus, live, now)
         self._now = now
         self._lifecycle = lifecycle or Lifecycle()
-        self._turns: dict[str, _Turn] = {}
+        # One change at a time of whether a session is live.
+        self._turns: Turns[str] = Turns()
 
     async def create(self, new: NewSession, durability: Durability) -> str:
         """Make a session live; answers its id.
@@ -93,7 +94,7 @@ class SessionWriting:
         """
         header = new.header(self._now())
         session_id = header.session_id
-        async with self._alone(session_id):
+        async with self._turns.alone(session_id):
             known = await self._find(session_id)
             if known is not None:
                 is_ours = known.header.source.path is None and new.has_made(known.header)
@@ -122,7 +123,7 @@ class SessionWriting:
             SessionNotFound: there is no such session.
             PersistenceFailed: the disk refused.
         """
-        async with self._alone(session_id):
+        async with self._turns.alone(session_id):
             if self._live.get(session_id) is None:
                 await self._resume(session_id)
                 self._lifecycle.resumed(session_id)
@@ -164,7 +165,7 @@ class SessionWriting:
         source_live = self._live.get(source_id)
         if source_live is not None:
             await self._live.flush(source_live)
-        async with self._alone(child_id):
+        async with self._turns.alone(child_id):
             child = await self._find(child_id)
             if child is not None:
                 return await self._forked_before(child, source_id, boundary)
@@ -195,7 +196,7 @@ class SessionWriting:
         if not title.strip():
             raise BadUserInput("a title cannot be blank")
         event = NewEvent.of(_TITLE, {"title": title, "messageSeqs": [], "source": {"kind": "user"}})
-        async with self._alone(session_id):
+        async with self._turns.alone(session_id):
             session = self._live.get(session_id)
             was_cold = session is None
             if session is None:
@@ -230,7 +231,7 @@ class SessionWriting:
             SessionNotFound: there is no such session.
             PersistenceFailed: the disk refused; the session is still live.
         """
-        async with self._alone(session_id):
+        async with self._turns.alone(session_id):
             session = self._live.get(session_id)
             if session is None:
                 await self._require(session_id)
@@ -244,7 +245,7 @@ class SessionWriting:
         Raises:
             PersistenceFailed: the disk refused; the session is still there.
         """
-        async with self._alone(session_id):
+        async with self._turns.alone(session_id):
             session = self._live.get(session_id)
             try:
                 if session is not None:
@@ -411,24 +412,3 @@ class SessionWriting:
                 f"{session_id!r} was read from {header.source.path}: fork it, or resume it to "
                 "detach it from its file"
             )
-
-    @asynccontextmanager
-    async def _alone(self, session_id: str) -> AsyncIterator[None]:
-        """One change at a time of whether a session is live."""
-        turn = self._turns.setdefault(session_id, _Turn())
-        turn.holders += 1
-        try:
-            async with turn.lock:
-                yield
-        finally:
-            turn.holders -= 1
-            if not turn.holders:
-                del self._turns[session_id]
-
-
-class _Turn:
-    __slots__ = ("holders", "lock")
-
-    def __init__(self) -> None:
-        self.lock = asyncio.Lock()
-        self.holders = 0

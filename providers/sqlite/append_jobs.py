@@ -15,7 +15,7 @@ from typing import Any
 from providers.sqlite import commits
 from providers.sqlite.appending import Batch, insert_events, write_derived
 from providers.sqlite.codec import to_octets
-from providers.sqlite.migrations import VISIBLE
+from providers.sqlite.numbering import VISIBLE
 from providers.sqlite.staging import take_end
 from sessiongraph.errors import LogConflict
 from sessiongraph.ports import Position

@@ -16,7 +16,7 @@ from itertools import chain
 from typing import Any, Final
 
 from providers.sqlite import carried, codec
-from providers.sqlite.migrations import LANE_SHIFT, LEVEL_SHIFT, NODE_SHIFT, SEQ_SHIFT, TYPE_SHIFT
+from providers.sqlite.numbering import LANE_SHIFT, LEVEL_SHIFT, NODE_SHIFT, SEQ_SHIFT, TYPE_SHIFT
 from sessiongraph.carried import MESSAGE_TYPES
 from sessiongraph.event import CHUNK_TYPE, DeltaRun, Seq, SessionEvent
 from sessiongraph.payloads import Shape, citations_of, is_human_prompt, shape_of

@@ -11,6 +11,7 @@ import sqlite3
 from typing import Final
 
 from providers.sqlite.codec import ROW_COLUMNS, event_of
+from providers.sqlite.numbering import LANE_SHIFT, LOW_32, SEQ_SHIFT, TYPE_SHIFT
 from sessiongraph.carried import MESSAGE_TYPES, carried_in
 from sessiongraph.errors import CorruptSession
 from sessiongraph.event import Seq, SessionEvent
@@ -19,22 +20,18 @@ from sessiongraph.ports import ConversationTotals
 BLOCK_SHIFT: Final = 12
 """A sum is of so many bits of seqs."""
 
-_SEQ_SHIFT: Final = 32
-_LANE_SHIFT: Final = 22
-_TYPE_SHIFT: Final = 2
-_LOW_32: Final = 0xFFFFFFFF
 _ROWS: Final = 500
 
 INSERT: Final = "INSERT INTO carried (id, octets, checkpoint) VALUES (?, ?, ?)"
 
-_SUM_OF: Final = f"log = {{0}} >> {_SEQ_SHIFT} AND block = ({{0}} & {_LOW_32}) >> {BLOCK_SHIFT}"
+_SUM_OF: Final = f"log = {{0}} >> {SEQ_SHIFT} AND block = ({{0}} & {LOW_32}) >> {BLOCK_SHIFT}"
 _IS_CURRENT: Final = "(SELECT replaced_by FROM events WHERE id = {0}) IS NULL"
 
 TRIGGERS: Final = (
     f"""
     CREATE TRIGGER carried_added AFTER INSERT ON carried WHEN {_IS_CURRENT.format("NEW.id")} BEGIN
         INSERT INTO carried_sums (log, block, messages, octets)
-        VALUES (NEW.id >> {_SEQ_SHIFT}, (NEW.id & {_LOW_32}) >> {BLOCK_SHIFT}, 1, NEW.octets)
+        VALUES (NEW.id >> {SEQ_SHIFT}, (NEW.id & {LOW_32}) >> {BLOCK_SHIFT}, 1, NEW.octets)
         ON CONFLICT DO UPDATE SET messages = messages + 1, octets = octets + excluded.octets;
     END
     """,
@@ -75,12 +72,12 @@ def row_of(event_id: int, event: SessionEvent) -> tuple[int, int, int] | None:
 
 def totals(connection: sqlite3.Connection, log: int, last_seq: Seq) -> ConversationTotals:
     """The totals of a log's surface through ``last_seq``, the visible end of the log."""
-    base = log << _SEQ_SHIFT
+    base = log << SEQ_SHIFT
     # Behind the end there is something only while somebody stages growth there.
     (staged,) = connection.execute(
         "SELECT staged_by IS NOT NULL FROM logs WHERE log = ?", (log,)
     ).fetchone()
-    blocks = (last_seq + 1) >> BLOCK_SHIFT if staged else _LOW_32
+    blocks = (last_seq + 1) >> BLOCK_SHIFT if staged else LOW_32
     messages, octets = connection.execute(
         "SELECT coalesce(sum(messages), 0), coalesce(sum(octets), 0) FROM carried_sums "
         "WHERE log = ? AND block < ?",
@@ -101,7 +98,7 @@ def totals(connection: sqlite3.Connection, log: int, last_seq: Seq) -> Conversat
     return ConversationTotals(
         messages,
         octets,
-        tuple(event_id & _LOW_32 for (event_id,) in checkpoints),
+        tuple(event_id & LOW_32 for (event_id,) in checkpoints),
     )
 
 
@@ -113,13 +110,13 @@ def fill(connection: sqlite3.Connection) -> None:
     )
     for (log,) in connection.execute("SELECT log FROM logs ORDER BY log").fetchall():
         for number, name in types.items():
-            lane = log << _LANE_SHIFT | number << _TYPE_SHIFT
+            lane = log << LANE_SHIFT | number << TYPE_SHIFT
             _fill_lanes(connection, lane, name.decode("utf-8"))
 
 
 def _fill_lanes(connection: sqlite3.Connection, first_lane: int, type_name: str) -> None:
     """The rows of the events of one type in one log, whatever their surface."""
-    for lane in range(first_lane, first_lane + (1 << _TYPE_SHIFT)):
+    for lane in range(first_lane, first_lane + (1 << TYPE_SHIFT)):
         last_id = -1
         while rows := connection.execute(
             f"SELECT {ROW_COLUMNS} FROM events WHERE lane = ? AND id > ? ORDER BY id LIMIT ?",

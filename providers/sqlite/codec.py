@@ -14,6 +14,7 @@ from typing import Annotated, Any, Final
 import msgspec
 import zstandard
 
+from providers.sqlite.numbering import LOW_32
 from sessiongraph import lossless
 from sessiongraph.errors import CorruptSession
 from sessiongraph.event import (
@@ -212,15 +213,13 @@ ROW_COLUMNS: Final = (
     "id, lane, time, flags, members, place, replaced_by, op_start, op_end, sources, payload"
 )
 
-_LOW_32: Final = 0xFFFFFFFF
-
 
 def placement_of(row: EventRow) -> Placement:
     """Where the event of a row stands."""
     place, replaced_by = row[5], row[6]
     return Placement(
-        None if place is None else place & _LOW_32,
-        None if replaced_by is None else replaced_by & _LOW_32,
+        None if place is None else place & LOW_32,
+        None if replaced_by is None else replaced_by & LOW_32,
     )
 
 
@@ -241,7 +240,7 @@ def event_of(row: EventRow, type_name: str, stream: bytes | None = None) -> Sess
     elif flags & APPENDS:
         op = APPEND
     return SessionEvent(
-        row[0] & _LOW_32,
+        row[0] & LOW_32,
         type_name,
         row[2],
         payload,
@@ -254,7 +253,7 @@ def event_of(row: EventRow, type_name: str, stream: bytes | None = None) -> Sess
 def run_of(row: EventRow) -> DeltaRun:
     """The run of a row that has members."""
     payload = unpack(row[10], bool(row[3] & PAYLOAD_PACKED))
-    return decode_run(row[0] & _LOW_32, row[2], payload)
+    return decode_run(row[0] & LOW_32, row[2], payload)
 
 
 def json_octets(value: Any) -> bytes:

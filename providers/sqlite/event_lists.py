@@ -24,7 +24,7 @@ from providers.sqlite.codec import (
     placement_of,
     run_of,
 )
-from providers.sqlite.migrations import LANE_SHIFT, SEQ_SHIFT, TYPE_SHIFT
+from providers.sqlite.numbering import LANE_SHIFT, LOW_32, SEQ_SHIFT, TYPE_SHIFT
 from providers.sqlite.types import TypeNames
 from sessiongraph.event import LOG_ONLY, MESSAGE_TYPES, EventSurface, PlacedEvent, Seq
 from sessiongraph.filters import EventSelection, Range
@@ -35,7 +35,6 @@ _SURFACE_CODES: Final = {
     EventSurface.CURRENT: 1,
     EventSurface.SHADOWED: 2,
 }
-_LOW_32: Final = 0xFFFFFFFF
 _FETCH: Final = 128
 """Ids walked and rows fetched at a time."""
 
@@ -223,6 +222,6 @@ def run_start(connection: sqlite3.Connection, base: int, seq: Seq) -> Seq:
         "SELECT id, members FROM events WHERE id <= ? AND id >= ? ORDER BY id DESC LIMIT 1",
         (base | seq, base),
     ).fetchone()
-    if row is not None and row[1] is not None and (row[0] & _LOW_32) + row[1] > seq:
-        return int(row[0] & _LOW_32)
+    if row is not None and row[1] is not None and (row[0] & LOW_32) + row[1] > seq:
+        return int(row[0] & LOW_32)
     return seq

@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Callable
 from typing import Final
 
-from providers.sqlite.migrations import LANE_SHIFT, NODE_SHIFT, SEQ_SHIFT, VISIBLE
+from providers.sqlite.numbering import LANE_SHIFT, NODE_SHIFT, SEQ_SHIFT, VISIBLE
 from providers.sqlite.writer import Writer
 from sessiongraph.errors import LogConflict
 from sessiongraph.event import DeltaRun, PlacedEvent, Seq

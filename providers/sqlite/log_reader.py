@@ -25,7 +25,7 @@ from providers.sqlite.codec import (
     to_octets,
 )
 from providers.sqlite.event_lists import list_events, placed_event, run_start
-from providers.sqlite.migrations import NODE_SHIFT, SEQ_SHIFT
+from providers.sqlite.numbering import LOW_32, NODE_SHIFT, SEQ_SHIFT
 from providers.sqlite.types import TypeNames
 from sessiongraph.citations import CitedKey, CitingKey, SessionCitation
 from sessiongraph.errors import PersistenceFailed
@@ -47,7 +47,6 @@ from sessiongraph.surface import SurfaceNode
 
 T = TypeVar("T")
 
-_LOW_32: Final = 0xFFFFFFFF
 _VALUES_AT_MOST: Final = 500
 """Values bound to one statement."""
 
@@ -226,7 +225,7 @@ class SqliteLogReader:
         def read() -> list[PlacedEvent]:
             base = session.log << SEQ_SHIFT
             low = base if window.after is None else base + window.after + 1
-            high = base + _LOW_32 if window.before is None else base + window.before - 1
+            high = base + LOW_32 if window.before is None else base + window.before - 1
             direction = "DESC" if window.newest else "ASC"
             rows = self._connection.execute(
                 f"SELECT {ROW_COLUMNS} FROM events WHERE place BETWEEN ? AND ? "
@@ -314,7 +313,7 @@ class SqliteLogReader:
                 "SELECT id FROM events WHERE replaced_by = ? ORDER BY place",
                 (session.log << SEQ_SHIFT | seq,),
             )
-            return [row[0] & _LOW_32 for row in rows]
+            return [row[0] & LOW_32 for row in rows]
 
         return await self._here(read)
 
@@ -331,7 +330,7 @@ class SqliteLogReader:
                     "AND replaced_by IS NOT NULL"
                 )
                 for event_id, by in self._connection.execute(sql, batch):
-                    found[event_id & _LOW_32] = by & _LOW_32
+                    found[event_id & LOW_32] = by & LOW_32
             return found
 
         if len(ids) > _VALUES_AT_MOST:
@@ -346,7 +345,7 @@ class SqliteLogReader:
 
         def read() -> list[Seq]:
             rows = self._connection.execute(_CHAIN, (session.log << SEQ_SHIFT | seq,))
-            return [row[0] & _LOW_32 for row in rows]
+            return [row[0] & LOW_32 for row in rows]
 
         return await self._here(read)
 
@@ -379,12 +378,12 @@ class SqliteLogReader:
             rows = self._connection.execute(
                 "SELECT place, id, lane FROM events WHERE place BETWEEN ? AND ? "
                 "AND place IS NOT NULL AND replaced_by IS NULL AND id <= ? ORDER BY place",
-                (base, base + _LOW_32, base + session.last_seq),
+                (base, base + LOW_32, base + session.last_seq),
             )
             return [
                 SurfaceNode(
-                    place & _LOW_32,
-                    event_id & _LOW_32,
+                    place & LOW_32,
+                    event_id & LOW_32,
                     self._types.name_in(self._connection, lane),
                 )
                 for place, event_id, lane in rows

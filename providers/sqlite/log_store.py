@@ -24,7 +24,7 @@ from providers.sqlite.connections import Readers, open_writer
 from providers.sqlite.feed import SqliteCommitFeed
 from providers.sqlite.forking import first_members, latest_prompt, latest_title
 from providers.sqlite.log_reader import SqliteLogReader
-from providers.sqlite.migrations import DOOMED, VISIBLE
+from providers.sqlite.numbering import DOOMED, VISIBLE
 from providers.sqlite.rebuilding import rebuild_log, recount
 from providers.sqlite.staging import SqliteStagedLog, begin_growth, begin_log, take_end
 from providers.sqlite.sweeping import sweep_growth, sweep_log, unsettled

@@ -35,14 +35,6 @@ APPLICATION_ID: Final = 0x53475048
 
 FORMAT_VERSION: Final = 1
 
-STAGED, VISIBLE, DOOMED = 0, 1, 2
-"""States of a log: being written, answered from, being removed.
-
-``staged_by`` names whoever is writing rows behind the visible end of a log; NULL when nobody is.
-"""
-
-LANE_SHIFT, TYPE_SHIFT, SEQ_SHIFT, NODE_SHIFT, LEVEL_SHIFT = 22, 2, 32, 36, 31
-
 migrations = Migrations("sessiongraph")
 
 

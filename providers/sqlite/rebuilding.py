@@ -15,13 +15,12 @@ from typing import Any, Final
 from providers.sqlite import commits
 from providers.sqlite.appending import prepare, write_derived
 from providers.sqlite.codec import ROW_COLUMNS, EventRow, event_of, run_of
-from providers.sqlite.migrations import NODE_SHIFT, SEQ_SHIFT, VISIBLE
+from providers.sqlite.numbering import LOW_32, NODE_SHIFT, SEQ_SHIFT, VISIBLE
 from providers.sqlite.types import TypeNames
 from sessiongraph.event import Entry, Seq
 from sessiongraph.ports import PlacedEntry
 from sessiongraph.surface import Surface
 
-_LOW_32: Final = 0xFFFFFFFF
 _ROWS: Final = 500
 
 
@@ -37,7 +36,7 @@ def rebuild_log(connection: sqlite3.Connection, types: TypeNames, log: int, last
     )
     connection.execute("DELETE FROM spans WHERE log = ?", (log,))
     connection.execute("DELETE FROM citations WHERE log = ?", (log,))
-    connection.execute("DELETE FROM carried WHERE id BETWEEN ? AND ?", (base, base + _LOW_32))
+    connection.execute("DELETE FROM carried WHERE id BETWEEN ? AND ?", (base, base + LOW_32))
     connection.execute("DELETE FROM carried_sums WHERE log = ?", (log,))
     connection.execute(
         "UPDATE logs SET title = NULL, title_folded = NULL, title_seq = -1, "

@@ -19,7 +19,7 @@ from providers.sqlite import commits, headers
 from providers.sqlite.appending import Batch, prepare, shadow
 from providers.sqlite.codec import ROW_COLUMNS, event_of, to_octets
 from providers.sqlite.forking import copy_prefix
-from providers.sqlite.migrations import DOOMED, SEQ_SHIFT, STAGED, VISIBLE
+from providers.sqlite.numbering import DOOMED, SEQ_SHIFT, STAGED, VISIBLE
 from providers.sqlite.sweeping import remove_rows, sweep_growth, sweep_log
 from providers.sqlite.types import TypeNames
 from providers.sqlite.writer import Writer

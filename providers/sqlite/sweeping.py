@@ -15,7 +15,7 @@ from typing import Final
 
 from providers.sqlite.appending import covering_blocks
 from providers.sqlite.codec import ascending_runs, decode_sources
-from providers.sqlite.migrations import NODE_SHIFT, SEQ_SHIFT, VISIBLE
+from providers.sqlite.numbering import LOW_32, NODE_SHIFT, SEQ_SHIFT, VISIBLE
 from providers.sqlite.writer import Writer
 from sessiongraph.errors import PersistenceFailed
 from sessiongraph.event import Seq
@@ -23,8 +23,6 @@ from sessiongraph.event import Seq
 ROWS_PER_JOB: Final = 1000
 BYTES_PER_JOB: Final = 2 << 20
 """What is removed in one transaction; about 20 ms, which an append may have to wait."""
-
-_LOW_32: Final = 0xFFFFFFFF
 
 
 def sweep_log(writer: Writer, log: int) -> Future[None]:
@@ -75,7 +73,7 @@ def remove_rows(
     for event_id, sources, size in connection.execute(
         "SELECT id, sources, length(payload) + coalesce(length(stream), 0) FROM events "
         "WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?",
-        (base + first_seq, base | _LOW_32, -1 if limit is None else limit),
+        (base + first_seq, base | LOW_32, -1 if limit is None else limit),
     ):
         rows.append((event_id, sources))
         octets += size
@@ -86,7 +84,7 @@ def remove_rows(
     connection.executemany(
         "DELETE FROM citers WHERE node = ? AND citer = ?",
         (
-            (prefix | node, event_id & _LOW_32)
+            (prefix | node, event_id & LOW_32)
             for event_id, sources in rows
             for first, last in ascending_runs(decode_sources(sources) or ())
             for node in covering_blocks(first, last)
@@ -95,7 +93,7 @@ def remove_rows(
     first_id, last_id = rows[0][0], rows[-1][0]
     connection.execute(
         "DELETE FROM citations WHERE log = ? AND seq BETWEEN ? AND ?",
-        (log, first_id & _LOW_32, last_id & _LOW_32),
+        (log, first_id & LOW_32, last_id & LOW_32),
     )
     for table in ("carried", "events"):  # in this order, see the triggers of the first
         connection.execute(f"DELETE FROM {table} WHERE id BETWEEN ? AND ?", (first_id, last_id))

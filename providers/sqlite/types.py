@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Collection, Mapping
 
 from providers.sqlite.codec import from_octets, to_octets
-from providers.sqlite.migrations import LANE_SHIFT, TYPE_SHIFT
+from providers.sqlite.numbering import LANE_SHIFT, TYPE_SHIFT
 from sessiongraph.errors import CorruptSession
 
 _TYPE_MASK = (1 << (LANE_SHIFT - TYPE_SHIFT)) - 1

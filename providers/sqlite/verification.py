@@ -26,7 +26,7 @@ from providers.sqlite.codec import (
     run_of,
     to_octets,
 )
-from providers.sqlite.migrations import NODE_SHIFT, SEQ_SHIFT, VISIBLE
+from providers.sqlite.numbering import LOW_32, NODE_SHIFT, SEQ_SHIFT, VISIBLE
 from providers.sqlite.types import TypeNames
 from sessiongraph.errors import SessionGraphError
 from sessiongraph.event import Entry, Seq, SessionEvent
@@ -34,7 +34,6 @@ from sessiongraph.filters import fold_title
 from sessiongraph.ports import PlacedEntry, StoredSession
 from sessiongraph.surface import Surface, SurfaceRuleBroken, Transition
 
-_LOW_32: Final = 0xFFFFFFFF
 _NODES_AT_MOST: Final = 500
 _OF_AN_INDEX: Final = re.compile("missing from index|wrong # of entries in index")
 
@@ -127,7 +126,7 @@ class _LogVerification:
                 entry = self._entry(row)
                 transition = self._surface.advance(entry)
             except (SessionGraphError, SurfaceRuleBroken, ValueError) as error:
-                yield self._fault("log", f"event {row[0] & _LOW_32}: {error}")
+                yield self._fault("log", f"event {row[0] & LOW_32}: {error}")
                 return
             yield from self._row_faults(row, entry, transition)
             self._next_seq = entry.last_seq + 1
@@ -250,7 +249,7 @@ class _LogVerification:
         staged, beyond = self._connection.execute(
             "SELECT staged_by, EXISTS (SELECT 1 FROM events WHERE id > ? AND id <= ?) "
             "FROM logs WHERE log = ?",
-            (self._base + self._session.last_seq, self._base | _LOW_32, log),
+            (self._base + self._session.last_seq, self._base | LOW_32, log),
         ).fetchone()
         if staged is None and beyond:
             yield self._fault("log", f"there are events behind its end at {self._session.last_seq}")

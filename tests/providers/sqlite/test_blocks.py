@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.sqlite.appending import blocks_of, covering_blocks
-from providers.sqlite.migrations import LEVEL_SHIFT
+from providers.sqlite.numbering import LEVEL_SHIFT
 
 LAST = 1 << 31
 ranges = st.tuples(st.integers(0, 300), st.integers(0, 300)).map(sorted)
