@@ -185,7 +185,7 @@ def test_forks_that_make_no_sense_say_why_and_leave_nothing(tmp_path: Path) -> N
                     await engine.begin("other")
                 with pytest.raises(LogConflict):
                     await engine.writing.fork("a", None, taken)
-            assert engine.writing._turns == {}
+            assert engine.writing._turns._turns == {}
         assert raw.strays(path) == {}
 
     run(scenario())
@@ -310,7 +310,7 @@ def test_a_fork_that_is_given_up_leaves_nothing_after_the_next_start(tmp_path: P
                 await asyncio.wait([forking])
                 if await places(engine, "child") is not None:
                     await engine.writing.delete("child")
-            assert engine.writing._turns == {}
+            assert engine.writing._turns._turns == {}
         async with opened(path) as engine:
             await raw.settled(engine.store)
         assert raw.strays(path) == {}

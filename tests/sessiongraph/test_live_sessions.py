@@ -302,7 +302,7 @@ def test_nothing_of_an_event_is_kept_once_it_is_on_disk(tmp_path: Path) -> None:
             await engine.writing.flush("a")
             await soon()
             assert held_of(engine) == {"ahead": 0, "a": NOTHING, "b": NOTHING}
-            assert engine.writing._turns == {}
+            assert engine.writing._turns._turns == {}
 
     run(scenario())
 

@@ -158,7 +158,7 @@ async def soak(folder: Path, actors: int, turns: int, seed: int) -> None:
         await asyncio.wait([serving])
         for session in engine.live.all():
             await engine.writing.close(session.session_id)
-        assert engine.writing._turns == {}
+        assert engine.writing._turns._turns == {}
         assert await store.check() == []
         await raw.settled(store)
     assert raw.strays(path) == {}

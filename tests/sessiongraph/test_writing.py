@@ -196,7 +196,7 @@ def test_of_many_creations_at_once_one_session_comes(tmp_path: Path) -> None:
             kinds = [DURABLE, ACCEPTED] * 5
             assert await all_of(*(engine.writing.create(new, kind) for kind in kinds)) == ["a"] * 10
             assert told.news == [("created", "a")]
-            assert engine.writing._turns == {}
+            assert engine.writing._turns._turns == {}
 
     run(scenario())
 
@@ -513,6 +513,6 @@ def test_deletions_creations_and_appends_at_once_end_in_one_of_their_orders(
                 await soon(10)
                 assert await places(engine) is None
             assert engine.live.all() == []
-            assert engine.writing._turns == {}
+            assert engine.writing._turns._turns == {}
 
     run(scenario())
