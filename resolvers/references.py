@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from resolvers.context import RequestContext
-from resolvers.writing import Appended, session_after
+from resolvers.writing import Appended, appended_events
 from sessiongraph.citations import SessionCitation
 from sessiongraph.corpus import LogicalSession
-from sessiongraph.errors import EventNotFound, SessionNotFound
+from sessiongraph.errors import SessionNotFound
 from sessiongraph.event import PlacedEvent, Seq
-from sessiongraph.filters import ALL_EVENTS
 from sessiongraph.live_sessions import Durability
 from sessiongraph.paging import Page, PageRequest
-from sessiongraph.ports import WindowRequest
 from sessiongraph.references import candidates
 from sessiongraph.references.candidates import Candidate
 from sessiongraph.references.mention import ReferenceInput
@@ -89,23 +87,14 @@ async def post_message(
 
 async def posted_message(context: RequestContext, posted: Posted) -> PlacedEvent:
     """The readable message."""
-    return await _event_at(context, posted, posted.first_seq)
+    return (await appended_events(context, posted))[0]
 
 
 async def posted_context(context: RequestContext, posted: Posted) -> PlacedEvent | None:
     """The context behind it; None when nothing is referenced."""
     if posted.last_seq == posted.first_seq:
         return None
-    return await _event_at(context, posted, posted.last_seq)
-
-
-async def _event_at(context: RequestContext, posted: Posted, seq: Seq) -> PlacedEvent:
-    session = await session_after(context, posted)
-    window = WindowRequest(1, after=seq - 1, before=seq + 1)
-    events = await session.log.events(ALL_EVENTS, window)
-    if not events:
-        raise EventNotFound(f"the log of {posted.session_id!r} was replaced meanwhile")
-    return events[0]
+    return (await appended_events(context, posted))[-1]
 
 
 async def list_references(

@@ -18,7 +18,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable, Iterator
 from contextlib import contextmanager
-from typing import Final, Protocol
+from typing import Final
 
 from server.broadcasting import Broadcasts
 from sessiongraph.corpus_changes import CorpusChange
@@ -29,19 +29,12 @@ KEPT_BYTES: Final = 16 * 1024 * 1024
 KEPT_S: Final = 2.0
 
 
-class Shareable(Protocol):
-    """A source event that says itself what makes another one the same.
-
-    frame_key: equal for events whose frames are equal, whatever was asked; None when the frame of
-        this event must not be shared.
-    """
-
-    @property
-    def frame_key(self) -> Hashable | None: ...
-
-
 def frame_key(source: object) -> Hashable | None:
-    """What makes a source event the same as another; None when its frame is not to be shared."""
+    """What makes a source event the same as another; None when its frame is not to be shared.
+
+    Events of other kinds say it themselves, by an attribute ``frame_key``: equal for those whose
+    frames are equal, whatever was asked.
+    """
     if isinstance(source, PlacedEvent):
         event = source.event
         return (
@@ -58,7 +51,7 @@ def frame_key(source: object) -> Hashable | None:
         )
     if isinstance(source, CorpusChange):
         return source
-    # Asking whether it is a ``Shareable`` costs as much as a small frame does.
+    # Asking by a protocol whether there is one costs as much as a small frame does.
     key: Hashable | None = getattr(source, "frame_key", None)
     return key
 

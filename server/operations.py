@@ -38,7 +38,7 @@ from schema.response import encode_response
 from server.broadcasting import Broadcastable, Outlet
 from server.documents import Document, Documents
 from server.frame_execution import FrameContext, FrameExecution
-from server.frames import Frame, SharedFrames
+from server.frames import Execute, Frame, SharedFrames
 from server.graphql_request import GraphQLRequest
 from server.refusals import OperationFailed
 
@@ -87,11 +87,7 @@ class Operations:
         """
         document = self.documents.read(request.query, self.schema)
         kind = document.operation(request.operation_name).operation
-        execution = FrameExecution(
-            self.schema, request, document, self.services, self.frame_context
-        )
-        streams = kind is OperationType.SUBSCRIPTION
-        return Operation(self, request, document, streams, scope, execution)
+        return Operation(self, request, document, kind is OperationType.SUBSCRIPTION, scope)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,7 +99,6 @@ class Operation:
     _document: Document
     is_subscription: bool
     _scope: Hashable
-    _execution: FrameExecution
 
     async def answer(self) -> bytes:
         """The response of a query or a mutation.
@@ -133,13 +128,13 @@ class Operation:
                 return
             with self._operations.frames.group(self._question()) as group:
                 made = sent = 0
-                make = partial(group.frame, execute=self._frame)
+                make = partial(group.frame, execute=self._frames())
                 async with self._source() as source:
                     shared = source if isinstance(source, Broadcastable) else None
                     async for event in source:
                         frame = group.at_hand(event)
                         if frame is None:
-                            frame = await group.frame(event, self._frame)
+                            frame = await make(event)
                             made += 1
                         yield frame
                         sent += 1
@@ -158,8 +153,21 @@ class Operation:
         variables = json.dumps(request.variables, sort_keys=True)
         return request.query, request.operation_name, variables, self._scope
 
-    async def _frame(self, event: object) -> Frame:
-        return _encoded(await self._execution.result(event))
+    def _frames(self) -> Execute:
+        """Makes the frames of a subscription, from what is the same for all of them."""
+        operations = self._operations
+        execution = FrameExecution(
+            operations.schema,
+            self._request,
+            self._document,
+            operations.services,
+            operations.frame_context,
+        )
+
+        async def execute(event: object) -> Frame:
+            return _encoded(await execution.result(event))
+
+        return execute
 
     async def _execute(self) -> Result:
         return await self._operations.schema.execute(

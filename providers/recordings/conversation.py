@@ -109,10 +109,6 @@ class Conversation:
     def turn_is_open(self) -> bool:
         return self._turn_open
 
-    @property
-    def has_open_calls(self) -> bool:
-        return bool(self._open_calls)
-
     def begin_record(self, time: EpochMillis | None) -> None:
         """Another record: its time, None where it has none and that of the one before stands."""
         self._before = self._time

@@ -192,25 +192,35 @@ def _found(
     connection: sqlite3.Connection, part: str, values: dict[str, Any]
 ) -> Iterator[tuple[Any, ...]]:
     """Rows of logs whose line holds a part, in order, read as they are asked for."""
-    sql, match = _BY_GRAMS, _phrase(part)
-    if len(part) >= _GRAM:
-        ends = f"{_phrase(part[:_GRAM])} AND {_phrase(part[-_GRAM:])}"
-        if connection.execute(_MATCHED_BY_MANY, {"grams": ends, "many": _MANY}).fetchone() is None:
-            match = ends
-    else:
-        grams = [term for (term,) in connection.execute(_GRAMS_THAT_BEGIN, values)]
-        if not grams:
-            return
-        match = " OR ".join(map(_phrase, grams))
-        if len(grams) > _GRAMS_AT_MOST:
-            sql = _BY_LINES
-    values = {**values, "grams": match}
+    way = _way_to(connection, part)
+    if way is None:
+        return
+    sql, grams = way
+    values = {**values, "grams": grams}
     for page in (
         {"most": _FETCHED_AT_ONCE, "skipped": 0},
         {"most": -1, "skipped": _FETCHED_AT_ONCE},
     ):
         logs = connection.execute(sql, {**values, **page}).fetchall()
         yield from _rows(connection, [log for (log,) in logs])
+
+
+def _way_to(connection: sqlite3.Connection, part: str) -> tuple[str, str] | None:
+    """How lines with a part are looked for: the statement, and what it asks of the index.
+
+    None where the index has no trigram that begins with the part.
+    """
+    if len(part) >= _GRAM:
+        ends = f"{_phrase(part[:_GRAM])} AND {_phrase(part[-_GRAM:])}"
+        asked = {"grams": ends, "many": _MANY}
+        are_many = connection.execute(_MATCHED_BY_MANY, asked).fetchone() is not None
+        return _BY_GRAMS, _phrase(part) if are_many else ends
+    terms = connection.execute(_GRAMS_THAT_BEGIN, {"part": part}).fetchall()
+    if not terms:
+        return None
+    if len(terms) > _GRAMS_AT_MOST:
+        return _BY_LINES, ""
+    return _BY_GRAMS, " OR ".join(_phrase(term) for (term,) in terms)
 
 
 def _phrase(text: str) -> str:

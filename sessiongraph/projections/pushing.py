@@ -13,10 +13,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, Final
+from typing import Final
 
 from typing_extensions import override
 
@@ -200,7 +199,7 @@ class ChannelEnd:
         return self._channel.after(place, self._keys)
 
 
-class ViewStream(AsyncGenerator[Snapshot | Change, None]):
+class ViewStream(AsyncIterator[Snapshot | Change]):
     """What one subscriber is given; whoever stops early closes it.
 
     place: how far it has come; moved by whoever gives it something in the stream's stead.
@@ -230,19 +229,9 @@ class ViewStream(AsyncGenerator[Snapshot | Change, None]):
         return ChannelEnd(channel, self._keys)
 
     @override
-    def __anext__(self) -> Coroutine[Any, Any, Snapshot | Change]:
+    def __anext__(self) -> Awaitable[Snapshot | Change]:
         return self._frames.__anext__()
 
-    @override
-    def asend(self, value: None, /) -> Coroutine[Any, Any, Snapshot | Change]:
-        return self._frames.asend(value)
-
-    @override
-    def athrow(
-        self, kind: Any, value: Any = None, where: TracebackType | None = None, /
-    ) -> Coroutine[Any, Any, Snapshot | Change]:
-        return self._frames.athrow(kind, value, where)
-
-    @override
     async def aclose(self) -> None:
+        """Subscribe no longer."""
         await self._frames.aclose()
