@@ -540,9 +540,9 @@ class RecordingReader(Protocol):
         """Whether a file is this recorder's, by its first lines (decompressed)."""
         ...
 
-    def superseded(self, paths: Sequence[Path]) -> Mapping[Path, Path]:
-        """Files that another one in ``paths`` takes the place of."""
-        ...
+    def superseded(self, paths: Sequence[Path]) -> Mapping[Path, Path]:  # noqa: ARG002
+        """Files that another one in ``paths`` takes the place of; none, where nothing is said."""
+        return {}
 
     def open(
         self,

@@ -26,7 +26,7 @@ from providers.recordings.claude_records import (
 )
 from providers.recordings.claude_session import ClaudeSession
 from providers.recordings.claude_sidechains import Sidechains
-from providers.recordings.growing_file import opened, require_grown
+from providers.recordings.growing_file import opened_to_go_on
 from providers.recordings.lines import BEGINNING, MAX_LINE_BYTES, Lines, Mark
 from providers.recordings.records import epoch_millis, parsed
 from providers.recordings.transcript import TranscriptLog, remembered
@@ -69,9 +69,6 @@ class ClaudeCodeReader(RecordingReader):
         """A message in an envelope, a summary with its leaf, or a record with a session's id."""
         return any(_is_record(parsed(line)) for line in beginning)
 
-    def superseded(self, paths: Sequence[Path]) -> Mapping[Path, Path]:  # noqa: ARG002
-        return {}
-
     def open(
         self,
         path: Path,
@@ -85,11 +82,7 @@ class ClaudeCodeReader(RecordingReader):
             RecordingRefused: the file cannot be read, or holds no conversation yet.
             RecordingRewritten: the part that was read before has changed.
         """
-        if resume is not None and resume.line == 0:
-            resume = None
-        with opened(path) as (file, status):
-            if resume is not None:
-                require_grown(path, file, status.st_size, resume)
+        with opened_to_go_on(path, resume) as (file, status, resume):
             lines = Lines(file, self._max_line_bytes)
             header = _identify(path, lines)
             if part is not None:

@@ -11,8 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from providers.recordings.lines import is_utf8
-from providers.recordings.records import parsed, texts_of
+from providers.recordings.records import parsed, reader_of, texts_of
 
 FAMILY: Final = "claude-code"
 
@@ -54,21 +53,12 @@ class Envelope(msgspec.Struct, rename="camel"):
     leaf_uuid: Any = None
 
 
-_decode: Final = msgspec.json.Decoder(Envelope).decode
 _decode_members: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _decode_object: Final = msgspec.json.Decoder(dict[str, Any]).decode
 _decode_value: Final = msgspec.json.Decoder().decode
 
-
-def envelope(line: bytes) -> Envelope | None:
-    """The envelope of a line, None where the line is not a JSON object in UTF-8."""
-    if not (line.isascii() or is_utf8(line)):
-        return None
-    try:
-        return _decode(line)
-    except (msgspec.DecodeError, RecursionError):
-        value = parsed(line)
-        return None if value is None else msgspec.convert(value, Envelope)
+envelope: Final = reader_of(Envelope)
+"""The envelope of a line, None where the line is not a JSON object in UTF-8."""
 
 
 def members_of(line: bytes) -> dict[str, Any] | None:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from providers.recordings.codex_records import record_of
 from providers.recordings.codex_session import CodexSession
-from providers.recordings.growing_file import opened, require_grown
+from providers.recordings.growing_file import opened_to_go_on
 from providers.recordings.lines import BEGINNING, MAX_LINE_BYTES, Lines
 from providers.recordings.records import epoch_millis
 from providers.recordings.transcript import TranscriptLog, remembered
@@ -43,9 +43,6 @@ class CodexReader(RecordingReader):
         """The first line is the session's own description."""
         return bool(beginning) and _meta(beginning[0]) is not None
 
-    def superseded(self, paths: Sequence[Path]) -> Mapping[Path, Path]:  # noqa: ARG002
-        return {}
-
     def open(
         self,
         path: Path,
@@ -59,11 +56,7 @@ class CodexReader(RecordingReader):
             RecordingRefused: the file cannot be read, or does not begin with a description.
             RecordingRewritten: the part that was read before has changed.
         """
-        if resume is not None and resume.line == 0:
-            resume = None
-        with opened(path) as (file, status):
-            if resume is not None:
-                require_grown(path, file, status.st_size, resume)
+        with opened_to_go_on(path, resume) as (file, status, resume):
             try:
                 line = next(Lines(file, self._max_line_bytes).after(BEGINNING), None)
             except DamagedFrame as damage:

@@ -11,8 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from providers.recordings.lines import is_utf8
-from providers.recordings.records import parsed, texts_of
+from providers.recordings.records import parsed, reader_of, texts_of
 from sessiongraph import lossless
 
 FAMILY: Final = "codex"
@@ -48,18 +47,8 @@ class Record(msgspec.Struct):
         return outer
 
 
-_decode: Final = msgspec.json.Decoder(Record).decode
-
-
-def record_of(line: bytes) -> Record | None:
-    """The record that a line holds, None where the line is not a JSON object in UTF-8."""
-    if not (line.isascii() or is_utf8(line)):
-        return None
-    try:
-        return _decode(line)
-    except (msgspec.DecodeError, RecursionError):
-        value = parsed(line)
-        return None if value is None else msgspec.convert(value, Record)
+record_of: Final = reader_of(Record)
+"""The record that a line holds, None where the line is not a JSON object in UTF-8."""
 
 
 def message_text(payload: Mapping[str, Any]) -> str:

@@ -28,7 +28,7 @@ from providers.recordings.dsh_notes import DshNotes
 from providers.recordings.dsh_rows import BrokenRow, DshRows, UnnumberedRow
 from providers.recordings.dsh_vocabulary import LAST_PACKED_VERSION
 from providers.recordings.fingerprint import fingerprint, mark_of
-from providers.recordings.growing_file import opened, require_grown
+from providers.recordings.growing_file import opened_to_go_on
 from providers.recordings.lines import BEGINNING, MAX_LINE_BYTES, Lines
 from providers.recordings.zstd_frames import DamagedFrame
 from sessiongraph import lossless
@@ -86,11 +86,7 @@ class DshReader(RecordingReader):
             RecordingRefused: the file cannot be read, or does not begin with a header of dsh.
             RecordingRewritten: the part that was read before has changed.
         """
-        if resume is not None and resume.line == 0:
-            resume = None
-        with opened(path) as (file, status):
-            if resume is not None:
-                require_grown(path, file, status.st_size, resume)
+        with opened_to_go_on(path, resume) as (file, status, resume):
             line = _first_line(path, Lines(file, self._max_line_bytes))
             log = DshLog(path, status, line, resume, self._max_line_bytes, redaction)
         if resume is not None and log.header.session_id != resume.session_id:
@@ -188,12 +184,11 @@ class DshLog(RecordedLog):
             self._reading.close()
 
     def _read(self) -> Generator[RecordedEntry, None, None]:
-        with opened(self._path) as (file, status):
+        with opened_to_go_on(self._path, self._resume) as (file, _, resume):
             lines = self._lines = Lines(file, self._max_line_bytes)
             try:
-                if self._resume is not None:
-                    require_grown(self._path, file, status.st_size, self._resume)
-                    rows = lines.after(mark_of(self._resume))
+                if resume is not None:
+                    rows = lines.after(mark_of(resume))
                 else:
                     rows = lines.after(BEGINNING)
                     self._pass_header(rows)

@@ -18,7 +18,7 @@ from sessiongraph.ports import RecordingRefused, RecordingRewritten, RecordingSt
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[tuple[BinaryIO, os.stat_result]]:
+def _opened(path: Path) -> Iterator[tuple[BinaryIO, os.stat_result]]:
     """A regular file, open for reading; every failure of the system is a refusal."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
@@ -30,7 +30,24 @@ def opened(path: Path) -> Iterator[tuple[BinaryIO, os.stat_result]]:
         raise RecordingRefused(path, None, f"the file cannot be read: {reason}") from error
 
 
-def require_grown(path: Path, file: BinaryIO, size: int, state: RecordingState) -> None:
+@contextmanager
+def opened_to_go_on(
+    path: Path, resume: RecordingState | None
+) -> Iterator[tuple[BinaryIO, os.stat_result, RecordingState | None]]:
+    """A file, open for reading while the block lasts, and where to go on; None: at its beginning.
+
+    Raises:
+        RecordingRewritten: the part that was read before has changed.
+    """
+    if resume is not None and resume.line == 0:
+        resume = None
+    with _opened(path) as (file, status):
+        if resume is not None:
+            _require_grown(path, file, status.st_size, resume)
+        yield file, status, resume
+
+
+def _require_grown(path: Path, file: BinaryIO, size: int, state: RecordingState) -> None:
     """Check that the part of the file that was read before is still the same.
 
     Raises:

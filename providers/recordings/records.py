@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, TypeVar
+
+import msgspec
 
 from providers.recordings.conversation import Conversation
+from providers.recordings.lines import is_utf8
 from sessiongraph import lossless
 from sessiongraph.header import EpochMillis
 
@@ -14,6 +18,8 @@ UNREADABLE: Final = "Lines that are not JSON objects are kept as opaque events."
 TOO_LONG: Final = "Lines beyond the limit are left out, each with an event in its place."
 
 _LONGEST_TYPE: Final = 100
+
+T = TypeVar("T")
 
 
 def epoch_millis(value: Any) -> EpochMillis | None:
@@ -39,6 +45,22 @@ def parsed(line: bytes) -> dict[str, Any] | None:
     except ValueError:
         return None
     return value if isinstance(value, dict) else None
+
+
+def reader_of(kind: type[T]) -> Callable[[bytes], T | None]:
+    """Reads lines as records of a kind; None for a line that is not a JSON object in UTF-8."""
+    decode = msgspec.json.Decoder(kind).decode
+
+    def read(line: bytes) -> T | None:
+        if not (line.isascii() or is_utf8(line)):
+            return None
+        try:
+            return decode(line)
+        except (msgspec.DecodeError, RecursionError):
+            value = parsed(line)
+            return None if value is None else msgspec.convert(value, kind)
+
+    return read
 
 
 def tell_opaque(conversation: Conversation, family: str, name: Any, line: bytes) -> None:

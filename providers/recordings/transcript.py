@@ -23,7 +23,7 @@ from typing import Protocol
 import msgspec
 
 from providers.recordings.fingerprint import fingerprint, mark_of
-from providers.recordings.growing_file import opened, require_grown
+from providers.recordings.growing_file import opened_to_go_on
 from providers.recordings.lines import BEGINNING, Lines, Mark
 from providers.recordings.zstd_frames import DamagedFrame
 from sessiongraph.event import SessionEvent
@@ -188,10 +188,8 @@ class TranscriptLog(RecordedLog):
         return self._reading
 
     def _read(self) -> Generator[RecordedEntry, None, None]:
-        with opened(self._path) as (file, status):
+        with opened_to_go_on(self._path, self._resume) as (file, _, _):
             lines = self._lines = Lines(file, self._max_line_bytes, self._change)
-            if self._resume is not None:
-                require_grown(self._path, file, status.st_size, self._resume)
             try:
                 if self._part is None:
                     yield from self._all_lines(lines)
