@@ -35,7 +35,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
 from benchmarks.figures import Figure, Limit, Sample
-from benchmarks.http_load import Connection, Target, answer_of, running_server
+from benchmarks.http_load import APPEND, CREATE, Connection, Target, answer_of, running_server
 from benchmarks.http_load import sessiongraph_server as our_server
 from benchmarks.scale import Scale
 
@@ -52,35 +52,33 @@ _SUBSCRIPTION: Final = """
       sessionEvents(sessionId: $id, afterSeq: $after) { seq type time surface data }
     }
 """
-_CREATE: Final = "mutation ($id: ID!) { createSession(input: {id: $id}) { session { id } } }"
-_APPEND: Final = """
-    mutation ($id: ID!, $events: [EventInput!]!) {
-      appendEvents(input: {sessionId: $id, events: $events}) { session { lastSeq } }
-    }
-"""
 _TEXT: Final = "What a follower is told of an event is about as long as what an agent says. " * 3
 
 
 def measure(scale: Scale, folder: Path) -> list[Figure]:
     """Events that come one by one, of one writer and of several, and all at once."""
+    allow_sockets(4 * FOLLOWERS)
+    return asyncio.run(_measure(scale, folder))
+
+
+def allow_sockets(needed: int) -> None:
+    """Let this process, and those that it begins, have so many open, if the system lets us."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    needed = 4 * FOLLOWERS
     if soft < needed:
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(needed, hard), hard))
-    return asyncio.run(_measure(scale, folder))
 
 
 async def _measure(scale: Scale, folder: Path) -> list[Figure]:
     data_dir = folder / "followed"
     data_dir.mkdir()
     async with our_server(data_dir) as url, running_server("benchmarks.following") as peer_url:
-        await answer_of(Target.of_query(url, _CREATE, id=_SESSION))
+        await answer_of(Target.of_query(url, CREATE, id=_SESSION))
         ours, peer = Ours(url), Peer(peer_url)
         async with _following(url, 1) as first:
             await ours.deliver(first, 1, EVENTS, 1)
         async with (
             _following(url, FOLLOWERS) as followers,
-            _connected(peer_url, FOLLOWERS) as listeners,
+            connected(peer_url, FOLLOWERS) as listeners,
         ):
             return [
                 await _compare(scale, ours, followers, peer, listeners, name, at_once, writers)
@@ -144,7 +142,7 @@ class Ours:
         targets = [
             Target.of_query(
                 self._url,
-                _APPEND,
+                APPEND,
                 id=_SESSION,
                 events=[_event(seq) for seq in seqs[start : start + at_once]],
             )
@@ -203,7 +201,7 @@ async def _following(url: str, count: int) -> AsyncIterator[list[Follower]]:
     answer = await answer_of(Target.of_query(url, query))
     variables = {"id": _SESSION, "after": answer["data"]["session"]["lastSeq"]}
     payload = {"query": _SUBSCRIPTION, "variables": variables}
-    async with _connected(url, count) as followers:
+    async with connected(url, count) as followers:
         for follower in followers:
             greeted = follower.await_messages(1)
             follower.say({"type": "connection_init"})
@@ -215,7 +213,8 @@ async def _following(url: str, count: int) -> AsyncIterator[list[Follower]]:
 
 
 @asynccontextmanager
-async def _connected(url: str, count: int) -> AsyncIterator[list[Follower]]:
+async def connected(url: str, count: int) -> AsyncIterator[list[Follower]]:
+    """So many WebSockets over which nothing was said yet."""
     place = urlsplit(url)
     loop = asyncio.get_running_loop()
     followers = []

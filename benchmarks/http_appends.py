@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from benchmarks.appending import BATCH, WRITERS, insert_plainly, written_rows
 from benchmarks.figures import Figure, Limit, Sample
-from benchmarks.http_load import Connection, Target, answer_of, sessiongraph_server
+from benchmarks.http_load import APPEND, CREATE, Connection, Target, answer_of, sessiongraph_server
 from benchmarks.scale import Scale
 
 AREA: Final = "http appends"
@@ -23,12 +23,6 @@ AREA: Final = "http appends"
 _UNIT: Final = "events/s"
 _BATCHES: Final = 40
 _SINGLES: Final = 400
-_CREATE: Final = "mutation ($id: ID!) { createSession(input: {id: $id}) { session { id } } }"
-_APPEND: Final = """
-    mutation ($id: ID!, $events: [EventInput!]!) {
-      appendEvents(input: {sessionId: $id, events: $events}) { session { lastSeq } }
-    }
-"""
 _TEXT: Final = "What an agent says while others write too. 写入 一个 事件 " * 3
 
 
@@ -88,14 +82,14 @@ async def _append(url: str, sessions: Sequence[str], appends: int, size: int) ->
     async with AsyncExitStack() as stack:
         connections = []
         for session_id in sessions:
-            await answer_of(Target.of_query(url, _CREATE, id=session_id))
+            await answer_of(Target.of_query(url, CREATE, id=session_id))
             connections.append(await stack.enter_async_context(Connection.to(url)))
         begun = time.perf_counter()
         await asyncio.gather(
             *(
                 _write(
                     connection,
-                    Target.of_query(url, _APPEND, id=session_id, events=[_event()] * size),
+                    Target.of_query(url, APPEND, id=session_id, events=[_event()] * size),
                     appends,
                 )
                 for connection, session_id in zip(connections, sessions, strict=True)

@@ -22,6 +22,12 @@ from benchmarks.figures import Sample
 
 CONNECTIONS: Final = 4
 RATE: Final = "requests/s"
+CREATE: Final = "mutation ($id: ID!) { createSession(input: {id: $id}) { session { id } } }"
+APPEND: Final = """
+    mutation ($id: ID!, $events: [EventInput!]!) {
+      appendEvents(input: {sessionId: $id, events: $events}) { session { lastSeq } }
+    }
+"""
 _READY: Final = "listening on "
 _STARTS_WITHIN_S: Final = 30
 

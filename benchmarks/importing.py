@@ -10,8 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -22,14 +21,12 @@ import msgspec
 from benchmarks.conversations import BEGINNING_MS, Habits
 from benchmarks.dsh_files import json_lines, write_file
 from benchmarks.figures import Figure, Limit, Sample
-from benchmarks.measuring import LoopPauses, PeakMemory, alternating, in_fresh_process
+from benchmarks.measuring import LoopPauses, alternating, in_fresh_process
 from benchmarks.scale import Scale
-from benchmarks.stores import create_session, header_of, opened, prompt
-from providers.recordings.discovery import find_recordings
-from providers.recordings.dsh import DshReader
+from benchmarks.single_imports import import_into, memory_of_imports, opened_for_once
+from benchmarks.stores import create_session, header_of, prompt
 from providers.sqlite.log_store import SqliteLogStore
 from sessiongraph.filters import ALL_SESSIONS
-from sessiongraph.importing import Importer
 from sessiongraph.ports import PlacedEntry, SessionOrder
 from sessiongraph.surface import Surface
 
@@ -39,7 +36,6 @@ _TARGET_MB_S: Final = 30
 _TARGET_EVENTS_S: Final = 30_000
 _TARGET_DELTAS_S: Final = 60_000
 _ENOUGH: Final = Limit(1, "×", least=True)
-_CONSTANT: Final = Limit(2, "×")
 _LONGEST_WAIT: Final = Limit(50)
 _LONGEST_PAUSE: Final = Limit(10)
 _BETWEEN_APPENDS_S: Final = 0.005
@@ -72,7 +68,13 @@ def measure(scale: Scale, folder: Path) -> list[Figure]:
         path = folder / kind.file
         events = write_file(path, kind.name, 1, scale.import_bytes, kind.habits)
         figures += in_fresh_process(_rates, scale, kind, path, events)
-    return [*figures, *_memory(scale, folder), *_waits(scale, folder)]
+    memory = memory_of_imports(
+        AREA,
+        folder,
+        scale.long_import_bytes,
+        lambda path, octets: write_file(path, path.stem, 2, octets, Habits(streamed=True)),
+    )
+    return [*figures, memory, *_waits(scale, folder)]
 
 
 def _rates(scale: Scale, kind: Kind, path: Path, events: int) -> list[Figure]:
@@ -118,38 +120,6 @@ def _rates(scale: Scale, kind: Kind, path: Path, events: int) -> list[Figure]:
             for peer in ("json.loads", "msgspec.json.decode")
         ),
     ]
-
-
-def _memory(scale: Scale, folder: Path) -> list[Figure]:
-    """Memory of an import of a long file beside one of a short one of the same kind."""
-    grown = []
-    for name, octets in (
-        ("short", scale.long_import_bytes // 8),
-        ("long", scale.long_import_bytes),
-    ):
-        path = folder / f"memory-{name}.jsonl"
-        write_file(path, name, 2, octets, Habits(streamed=True))
-        grown.append(in_fresh_process(_grown_by_import, path))
-        path.unlink()
-    short, long = (Sample.of([value], "MB") for value in grown)
-    megabytes = scale.long_import_bytes // 1_000_000
-    return [
-        Figure(
-            AREA,
-            f"memory grown by the import of {megabytes:,} MB",
-            long,
-            f"of {megabytes // 8:,} MB",
-            short,
-            ratio_limit=_CONSTANT,
-            note="constant memory: eight times the file in less than twice the memory; caches fill",
-        )
-    ]
-
-
-def _grown_by_import(path: Path) -> float:
-    with PeakMemory() as memory:
-        asyncio.run(_import(path, path.with_suffix(".db")))
-    return memory.grown_mb
 
 
 def _waits(scale: Scale, folder: Path) -> list[Figure]:
@@ -201,8 +171,8 @@ def _feel_import(path: Path, store_path: Path) -> tuple[Felt, Felt]:
     """What is felt of an import, and in as long a time without one."""
 
     async def run() -> tuple[Felt, Felt]:
-        async with _opened_for_once(store_path) as store:
-            return await _feel(store, lambda: _import_into(store, path))
+        async with opened_for_once(store_path) as store:
+            return await _feel(store, lambda: import_into(store, path))
 
     return asyncio.run(run())
 
@@ -211,8 +181,8 @@ def _feel_deletion(path: Path, store_path: Path) -> tuple[Felt, Felt]:
     """What is felt of a deletion, and in as long a time without one."""
 
     async def run() -> tuple[Felt, Felt]:
-        async with _opened_for_once(store_path) as store:
-            await _import_into(store, path)
+        async with opened_for_once(store_path) as store:
+            await import_into(store, path)
             return await _feel(store, lambda: _delete_all(store))
 
     return asyncio.run(run())
@@ -264,24 +234,8 @@ class _Appender:
 
 
 async def _import(path: Path, store_path: Path) -> None:
-    async with _opened_for_once(store_path) as store:
-        await _import_into(store, path)
-
-
-@asynccontextmanager
-async def _opened_for_once(store_path: Path) -> AsyncIterator[SqliteLogStore]:
-    """A new store, removed when it is closed."""
-    async with opened(store_path) as store:
-        yield store
-    for left in store_path.parent.glob(f"{store_path.name}*"):
-        left.unlink()
-
-
-async def _import_into(store: SqliteLogStore, path: Path) -> None:
-    importer = Importer(store, lambda: BEGINNING_MS)
-    report = await importer.run(find_recordings([path], [DshReader()]))
-    if report.refused or report.imported != 1:
-        raise RuntimeError(f"{path.name} was not imported: {report.refused}")
+    async with opened_for_once(store_path) as store:
+        await import_into(store, path)
 
 
 async def _delete_all(store: SqliteLogStore) -> None:

@@ -14,20 +14,20 @@ to append until the frame has come, so the disk's wait and the append's own work
 from __future__ import annotations
 
 import asyncio
-import resource
 import time
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Final, cast
-from urllib.parse import urlsplit
+from typing import Any, Final
 
 import msgspec
 
 from benchmarks.figures import Figure, Limit, Sample
-from benchmarks.following import Follower, Peer
+from benchmarks.following import Follower, Peer, allow_sockets, connected
 from benchmarks.http_load import (
+    APPEND,
     CONNECTIONS,
+    CREATE,
     Connection,
     Target,
     answer_of,
@@ -52,20 +52,11 @@ _SUBSCRIPTION: Final = """
       }
     }
 """
-_CREATE: Final = "mutation ($id: ID!) { createSession(input: {id: $id}) { session { id } } }"
-_APPEND: Final = """
-    mutation ($id: ID!, $events: [EventInput!]!) {
-      appendEvents(input: {sessionId: $id, events: $events}) { session { lastSeq } }
-    }
-"""
 
 
 def measure(scale: Scale, folder: Path) -> list[Figure]:
     """The rate of deliveries, and the time from change to frame."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    needed = 4 * SESSIONS * EACH
-    if soft < needed:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (min(needed, hard), hard))
+    allow_sockets(4 * SESSIONS * EACH)
     return asyncio.run(_measure(scale, folder))
 
 
@@ -81,7 +72,7 @@ async def _measure(scale: Scale, folder: Path) -> list[Figure]:
         latency = await _latency(pushed)
         async with (
             pushed.subscribed(EACH, FOLLOWED) as subscribers,
-            _connected(peer_url, SESSIONS * EACH) as listeners,
+            connected(peer_url, SESSIONS * EACH) as listeners,
         ):
             rates = await _compare(scale, pushed, subscribers, Peer(peer_url), listeners)
     return [latency, *rates]
@@ -157,7 +148,7 @@ class Pushed:
     async def create(self) -> None:
         """Make the sessions, empty."""
         for name in (*FOLLOWED, *UNFOLLOWED):
-            await answer_of(Target.of_query(self.url, _CREATE, id=name))
+            await answer_of(Target.of_query(self.url, CREATE, id=name))
             self._lengths[name] = 0
 
     def append(self, name: str, count: int) -> Target:
@@ -171,14 +162,14 @@ class Pushed:
             }
             for seq in range(first, first + count)
         ]
-        return Target.of_query(self.url, _APPEND, id=name, events=events)
+        return Target.of_query(self.url, APPEND, id=name, events=events)
 
     @asynccontextmanager
     async def subscribed(
         self, each: int, names: Sequence[str]
     ) -> AsyncIterator[dict[str, list[Follower]]]:
         """So many subscribers of each of these sessions, all of which have had a snapshot."""
-        async with _connected(self.url, each * len(names)) as followers:
+        async with connected(self.url, each * len(names)) as followers:
             placed = {
                 name: followers[place * each : (place + 1) * each]
                 for place, name in enumerate(names)
@@ -237,18 +228,3 @@ async def _post_all(url: str, targets: Sequence[Target]) -> None:
 
 def _seq_of(message: bytes) -> Any:
     return msgspec.json.decode(message)["payload"]["data"]["projections"]["view"]["seq"]
-
-
-@asynccontextmanager
-async def _connected(url: str, count: int) -> AsyncIterator[list[Follower]]:
-    place = urlsplit(url)
-    loop = asyncio.get_running_loop()
-    followers = []
-    async with AsyncExitStack() as resources:
-        for _ in range(count):
-            _, protocol = await loop.create_connection(Follower, place.hostname, place.port)
-            follower = cast("Follower", protocol)
-            resources.callback(follower.leave)
-            await follower.opened
-            followers.append(follower)
-        yield followers

@@ -18,26 +18,20 @@ import msgspec
 from benchmarks.conversations import BEGINNING_MS
 from benchmarks.dsh_files import json_lines
 from benchmarks.figures import Figure, Limit, Sample
-from benchmarks.measuring import PeakMemory, alternating, in_fresh_process
+from benchmarks.measuring import alternating, in_fresh_process
 from benchmarks.scale import Scale
+from benchmarks.single_imports import import_into, memory_of_imports
 from benchmarks.stores import opened
-from providers.recordings.claude_code import ClaudeCodeReader
-from providers.recordings.codex import CodexReader
-from providers.recordings.discovery import find_recordings
-from providers.sqlite.log_store import SqliteLogStore
 from server.data_directory import DataDirectory
 from server.settings import Settings
 from server.wiring import open_for_serving
-from sessiongraph.importing import Importer
 
 AREA: Final = "transcripts"
 
 _TARGET_MB_S: Final = 25
 _WARM_UP: Final = 1
 _ENOUGH: Final = Limit(1, "×", least=True)
-_CONSTANT: Final = Limit(2, "×")
 _IDLE: Final = Limit(1, "%")
-_READERS: Final = (CodexReader(), ClaudeCodeReader())
 _WORDS: Final = "the harbor answers when the tide has turned and every boat is counted " * 12
 _OUTPUT: Final = "".join(f"{n:4}\tline {n} of what a tool printed\n" for n in range(60))
 
@@ -49,7 +43,13 @@ def measure(scale: Scale, folder: Path) -> list[Figure]:
         path = folder / f"{name}.jsonl"
         _write(path, turns(), scale.import_bytes)
         figures += in_fresh_process(_rates, scale, name, path)
-    return [*figures, *_memory(scale, folder), _watching(scale, folder)]
+    memory = memory_of_imports(
+        AREA,
+        folder,
+        scale.long_import_bytes,
+        lambda path, octets: _write(path, _claude_turns(), octets),
+    )
+    return [*figures, memory, _watching(scale, folder)]
 
 
 def _rates(scale: Scale, name: str, path: Path) -> list[Figure]:
@@ -67,7 +67,7 @@ def _rates(scale: Scale, name: str, path: Path) -> list[Figure]:
             stores = iter([await stack.enter_async_context(opened(each)) for each in places])
 
             async def ours(_: int) -> None:
-                await _import_into(next(stores), path)
+                await import_into(next(stores), path)
 
             runs = {"ours": ours, "msgspec.json.decode": decoding}
             return await alternating(scale.long_rounds, runs, warm_up=_WARM_UP)
@@ -92,34 +92,6 @@ def _rates(scale: Scale, name: str, path: Path) -> list[Figure]:
             rates["msgspec.json.decode"],
         ),
     ]
-
-
-def _memory(scale: Scale, folder: Path) -> list[Figure]:
-    grown = []
-    for part in (8, 1):
-        path = folder / f"memory-{part}.jsonl"
-        _write(path, _claude_turns(), scale.long_import_bytes // part)
-        grown.append(in_fresh_process(_grown_by_import, path))
-        path.unlink()
-    short, long = (Sample.of([value], "MB") for value in grown)
-    megabytes = scale.long_import_bytes // 1_000_000
-    return [
-        Figure(
-            AREA,
-            f"memory grown by the import of {megabytes:,} MB",
-            long,
-            f"of {megabytes // 8:,} MB",
-            short,
-            ratio_limit=_CONSTANT,
-            note="constant memory: eight times the file in less than twice the memory",
-        )
-    ]
-
-
-def _grown_by_import(path: Path) -> float:
-    with PeakMemory() as memory:
-        asyncio.run(_import(path, path.with_suffix(".db")))
-    return memory.grown_mb
 
 
 def _watching(scale: Scale, folder: Path) -> Figure:
@@ -161,20 +133,6 @@ async def _sessions(services: Any) -> int:
         counts = await view.counts()
     count: int = counts.sessions
     return count
-
-
-async def _import(path: Path, store_path: Path) -> None:
-    async with opened(store_path) as store:
-        await _import_into(store, path)
-    for left in store_path.parent.glob(f"{store_path.name}*"):
-        left.unlink()
-
-
-async def _import_into(store: SqliteLogStore, path: Path) -> None:
-    importer = Importer(store, lambda: BEGINNING_MS)
-    report = await importer.run(find_recordings([path], _READERS))
-    if report.refused or report.imported != 1:
-        raise RuntimeError(f"{path.name} was not imported: {report.refused}")
 
 
 def _write(path: Path, turns: Iterator[list[dict[str, Any]]], octets: int) -> None:
