@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from resolvers.loaders import Loaders
 from resolvers.unbroken import Unbroken
 from resolvers.view_loading import ViewLoading, required
+from sessiongraph.access import EVERYTHING, Grant
 from sessiongraph.corpus_changes import CorpusChanges
 from sessiongraph.errors import SearchDisabled
 from sessiongraph.following import Following
@@ -38,6 +39,7 @@ class Services:
     writes: those that run; whoever closes the store waits for them first.
     projections: None in a program that serves none. search: None where it is turned off.
     references: prepares what messages carry.
+    grant: what the caller of the operation may do and see.
     """
 
     query: SessionQuery
@@ -50,6 +52,7 @@ class Services:
     references: ReferenceService | None = None
     search: Search | None = None
     imports: ImportJobs | None = None
+    grant: Grant = EVERYTHING
 
 
 class OperationOver(RuntimeError):

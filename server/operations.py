@@ -18,7 +18,7 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Hashable
 from contextlib import asynccontextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, Protocol, runtime_checkable
 
@@ -41,6 +41,7 @@ from server.frame_execution import FrameContext, FrameExecution
 from server.frames import Execute, Frame, SharedFrames
 from server.graphql_request import GraphQLRequest
 from server.refusals import OperationFailed
+from sessiongraph.access import EVERYTHING, Grant
 
 _MADE_IN_A_ROW: Final = 16
 """Frames that one subscription executes before others have their turn."""
@@ -76,10 +77,10 @@ class Operations:
         self.frames = SharedFrames() if frames is None else frames
         self.frame_context = frame_context
 
-    def prepare(self, request: GraphQLRequest, scope: Hashable = None) -> Operation:
+    def prepare(self, request: GraphQLRequest, grant: Grant = EVERYTHING) -> Operation:
         """What a request asks for, ready to be run.
 
-        scope: what the client may see; who may see the same shares frames.
+        grant: what the client may do and see; who may the same shares frames.
 
         Raises:
             OperationFailed: the document cannot be run.
@@ -87,7 +88,10 @@ class Operations:
         """
         document = self.documents.read(request.query, self.schema)
         kind = document.operation(request.operation_name).operation
-        return Operation(self, request, document, kind is OperationType.SUBSCRIPTION, scope)
+        services = self.services
+        if grant != services.grant:
+            services = replace(services, grant=grant)
+        return Operation(self, request, document, kind is OperationType.SUBSCRIPTION, services)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,7 +102,7 @@ class Operation:
     _request: GraphQLRequest
     _document: Document
     is_subscription: bool
-    _scope: Hashable
+    _services: Services
 
     async def answer(self) -> bytes:
         """The response of a query or a mutation.
@@ -151,7 +155,7 @@ class Operation:
     def _question(self) -> Hashable:
         request = self._request
         variables = json.dumps(request.variables, sort_keys=True)
-        return request.query, request.operation_name, variables, self._scope
+        return request.query, request.operation_name, variables, self._services.grant
 
     def _frames(self) -> Execute:
         """Makes the frames of a subscription, from what is the same for all of them."""
@@ -160,7 +164,7 @@ class Operation:
             operations.schema,
             self._request,
             self._document,
-            operations.services,
+            self._services,
             operations.frame_context,
         )
 
@@ -173,7 +177,7 @@ class Operation:
         return await self._operations.schema.execute(
             self._request.query,
             variable_values=self._request.variables,
-            context_value=self._operations.services,
+            context_value=self._services,
             operation_name=self._request.operation_name,
         )
 
@@ -185,7 +189,7 @@ class Operation:
             query=self._request.query,
             schema=schema,
             allowed_operations=(Kind.SUBSCRIPTION,),
-            context=self._operations.services,
+            context=self._services,
             variables=self._request.variables,
             provided_operation_name=self._request.operation_name,
             graphql_document=self._document.node,

@@ -174,6 +174,31 @@ class BadUserInput(SessionGraphError):
     code = "BAD_USER_INPUT"
 
 
+class Unauthenticated(SessionGraphError):
+    """The request carries no token of this server, or one that was revoked."""
+
+    code = "UNAUTHENTICATED"
+
+
+class Forbidden(SessionGraphError):
+    """The token's scope does not allow this operation."""
+
+    code = "FORBIDDEN"
+
+
+class CostLimitExceeded(SessionGraphError):
+    """The operation could cost more than one operation may: ask for less, or in pages."""
+
+    code = "COST_LIMIT_EXCEEDED"
+
+
+class TooManyRequests(SessionGraphError):
+    """As much is running as may run at once; try again when some of it has ended."""
+
+    code = "TOO_MANY_REQUESTS"
+    retriable = True
+
+
 def error_classes() -> tuple[type[SessionGraphError], ...]:
     """Every public error class, ordered by code."""
     return tuple(sorted(SessionGraphError.__subclasses__(), key=lambda error: error.code))
