@@ -89,9 +89,10 @@ class Operations:
         document = self.documents.read(request.query, self.schema)
         kind = document.operation(request.operation_name).operation
         services = self.services
-        if grant != services.grant:
+        if grant != EVERYTHING:
             services = replace(services, grant=grant)
-        return Operation(self, request, document, kind is OperationType.SUBSCRIPTION, services)
+        is_subscription = kind is OperationType.SUBSCRIPTION
+        return Operation(self, request, document, is_subscription, grant, services)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,6 +103,7 @@ class Operation:
     _request: GraphQLRequest
     _document: Document
     is_subscription: bool
+    _grant: Grant
     _services: Services
 
     async def answer(self) -> bytes:
@@ -155,7 +157,7 @@ class Operation:
     def _question(self) -> Hashable:
         request = self._request
         variables = json.dumps(request.variables, sort_keys=True)
-        return request.query, request.operation_name, variables, self._services.grant
+        return request.query, request.operation_name, variables, self._grant
 
     def _frames(self) -> Execute:
         """Makes the frames of a subscription, from what is the same for all of them."""
