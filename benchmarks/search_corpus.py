@@ -1,8 +1,8 @@
 """A corpus to search: words as often as words are, some Chinese, and questions about them.
 
 The same texts on every run. One document in five is Chinese. How often a word comes falls with its
-rank, as in any language; names in camel case and paths are among the words. ``needle…`` words come
-in a handful of documents each.
+rank, as in any language; names in camel case and paths are among the words. ``needle7`` is in forty
+documents, however many there are.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WORDS: Final = 30_000
 _WORDS_EACH: Final = 70
 _CHARACTERS_EACH: Final = 120
 _IN_CHINESE: Final = 5
-_RARE_EVERY: Final = 4_000
+_RARE: Final = 40
 _PROJECTS: Final = 10
 _SHORT: Final = 200
 _EVENT_GAP_MS: Final = 1000
@@ -49,6 +49,7 @@ def texts(count: int) -> Iterator[str]:
     weights = list(itertools.accumulate(1 / (rank + 1) for rank in range(_WORDS)))
     characters = [chr(0x4E00 + 7 * number) for number in range(2500)]
     falling = list(itertools.accumulate(1 / (rank + 8) for rank in range(2500)))
+    rare_every = max(1, count // _RARE)
     for number in range(count):
         if number % _IN_CHINESE == 0:
             drawn = dice.choices(characters, cum_weights=falling, k=_CHARACTERS_EACH)
@@ -57,7 +58,7 @@ def texts(count: int) -> Iterator[str]:
             text = f"{''.join(drawn[:at])}{known}，{''.join(drawn[at:])}。"
         else:
             text = " ".join(dice.choices(vocabulary, cum_weights=weights, k=_WORDS_EACH))
-        if number % _RARE_EVERY == _RARE_EVERY - 1:
+        if number % rare_every == rare_every - 1:
             text += " needle7"
         yield text
 
@@ -70,12 +71,14 @@ def _word(number: int) -> str:
 
 def headers(sessions: int) -> Iterator[SessionHeader]:
     """Sessions over ten projects."""
+    dice = random.Random(11)
     for number in range(sessions):
+        project = dice.randrange(_PROJECTS)
         yield SessionHeader(
             4,
             f"session-{number:06}",
             BEGINNING_MS + number,
-            cwd=f"/home/dev/project-{number % _PROJECTS}",
+            cwd=f"/home/dev/project-{project}",
         )
 
 

@@ -12,11 +12,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from heapq import merge
 from itertools import chain
 from typing import Final, NamedTuple
 
@@ -41,6 +40,12 @@ _FIRST_MARK: Final = "\u0300"
 _JOINERS: Final = frozenset("\u200d\ufe0e\ufe0f")
 
 
+_Match = tuple[int, int, Term]
+"""Code points of the text, the end excluded, and what was found there."""
+
+_Spans = list[tuple[int, int]]
+
+
 class Span(NamedTuple):
     """Code points of a snippet, the end excluded."""
 
@@ -59,24 +64,25 @@ class Snippet:
 def snippet_of(text: str, wanted: SearchText, most: int) -> Snippet:
     """The piece of a text around its first best match, of at most ``most`` code points."""
     spans = _best_spans(_matches(text, wanted), len(wanted.terms), most)
-    start = spans[0].start if spans else 0
-    low = _last_cut(text, max(0, start - most))
-    high = _last_cut(text, min(len(text), start + _LOOKED_AT * most))
+    start = spans[0][0] if spans else 0
+    low = _last_cut(text, start - most) if start > most else 0
+    high = start + _LOOKED_AT * most
+    high = _last_cut(text, high) if high < len(text) else len(text)
     piece, place_of = _with_single_spaces(text, low, high)
     cut_before = low > 0 and bool(text[:low].strip())
     cut_behind = high < len(text) and bool(text[high:].strip())
-    marked = spans
     if piece is not text:
-        marked = [Span(place_of(s.start), place_of(s.end)) for s in spans if s.end <= high]
-    return _cut(piece, marked, most, cut_before, cut_behind)
+        spans = [(place_of(at), place_of(end)) for at, end in spans if end <= high]
+    return _cut(piece, spans, most, cut_before, cut_behind)
 
 
-def _cut(piece: str, marked: list[Span], most: int, cut_before: bool, cut_behind: bool) -> Snippet:
-    first = marked[0].start if marked else 0
+def _cut(piece: str, spans: _Spans, most: int, cut_before: bool, cut_behind: bool) -> Snippet:
+    if len(piece) <= most and not cut_before and not cut_behind:
+        return Snippet(piece, tuple(map(Span._make, spans)))
+    first = spans[0][0] if spans else 0
     start = 0
     if cut_before or len(piece) > most:
-        start = max(0, first - most // _LEAD)
-        start = min(start, max(0, len(piece) - most + len(_ELLIPSIS)))
+        start = max(0, min(first - most // _LEAD, len(piece) - most + len(_ELLIPSIS)))
         while start < first and not _is_between_characters(piece, start):
             start += 1
         while start < first and piece[start] == " ":
@@ -93,11 +99,11 @@ def _cut(piece: str, marked: list[Span], most: int, cut_before: bool, cut_behind
     shift = len(before) - start
     shown_end = start + len(shown)
     highlights = tuple(
-        span
-        if span.end <= shown_end and not shift
-        else Span(span.start + shift, min(span.end, shown_end) + shift)
-        for span in marked
-        if start <= span.start < shown_end
+        [
+            Span(at + shift, (end if end < shown_end else shown_end) + shift)
+            for at, end in spans
+            if start <= at < shown_end
+        ]
     )
     return Snippet(f"{before}{shown}{behind}", highlights)
 
@@ -127,110 +133,136 @@ def _with_single_spaces(text: str, low: int, high: int) -> tuple[str, Callable[[
     return "".join(pieces), lambda place: place - shifts[bisect_right(ends, place) - 1]
 
 
-def _best_spans(matches: Iterable[tuple[Span, Term]], terms: int, most: int) -> list[Span]:
+def _best_spans(matches: Iterable[_Match], terms: int, most: int) -> _Spans:
     """The matches of the window of the text that holds most terms, the first such."""
     if terms == 1:
         return _apart(_near_the_first(matches, most))
-    best: list[Span] = []
+    best: list[_Match] = []
     best_count = 0
-    recent: deque[tuple[Span, Term]] = deque()
-    chosen_start = -1
-    for span, term in matches:
-        if chosen_start >= 0:
-            if span.end > chosen_start + most:
+    recent: deque[_Match] = deque()
+    held: Counter[Term] = Counter()
+    chosen_end = -1
+    for match in matches:
+        _, end, term = match
+        if chosen_end >= 0:
+            if end > chosen_end:
                 break
-            best.append(span)
+            best.append(match)
             continue
-        recent.append((span, term))
-        while span.end - recent[0][0].start > most and len(recent) > 1:
-            recent.popleft()
-        count = len({each for _, each in recent})
-        if count > best_count or (best and recent[0][0] == best[0]):
-            best_count = max(best_count, count)
-            best = [each for each, _ in recent]
+        recent.append(match)
+        held[term] += 1
+        while end - recent[0][0] > most and len(recent) > 1:
+            gone = recent.popleft()[2]
+            held[gone] -= 1
+            if not held[gone]:
+                del held[gone]
+        if len(held) > best_count or (best and recent[0] == best[0]):
+            best_count = max(best_count, len(held))
+            best = list(recent)
             if best_count == terms:
-                chosen_start = best[0].start
+                chosen_end = best[0][0] + most
     return _apart(best)
 
 
-def _near_the_first(matches: Iterable[tuple[Span, Term]], most: int) -> list[Span]:
+def _near_the_first(matches: Iterable[_Match], most: int) -> list[_Match]:
     """The first match and those that have room beside it."""
-    near: list[Span] = []
-    for span, _ in matches:
-        if near and span.end > near[0].start + most:
+    near: list[_Match] = []
+    last_end = -1
+    for match in matches:
+        if last_end < 0:
+            last_end = match[0] + most
+        elif match[1] > last_end:
             break
-        near.append(span)
+        near.append(match)
     return near
 
 
-def _apart(spans: list[Span]) -> list[Span]:
-    """Spans in order, those that touch or overlap as one."""
-    joined: list[Span] = []
-    for span in sorted(spans, key=lambda each: (each.start, each.end)):
-        if joined and span.start < joined[-1].end:
-            joined[-1] = Span(joined[-1].start, max(joined[-1].end, span.end))
+def _apart(matches: list[_Match]) -> _Spans:
+    """Where some matches are, in order, those that overlap as one."""
+    joined: _Spans = []
+    last_end = 0
+    for at, end, _ in sorted(matches):
+        if at < last_end:
+            last_end = max(last_end, end)
+            joined[-1] = (joined[-1][0], last_end)
         else:
-            joined.append(span)
+            last_end = end
+            joined.append((at, end))
     return joined
 
 
-def _matches(text: str, wanted: SearchText) -> Iterable[tuple[Span, Term]]:
+def _matches(text: str, wanted: SearchText) -> Iterable[_Match]:
     """Every occurrence of every term, by its end.
 
     Most texts spell a term just as it was asked for, but for its case; then its letters, or else a
     pattern, find it fast. Where that finds too little, places are compared one by one.
     """
-    literally = _literal_matches(text, wanted)
-    if literally is not None:
-        return literally
+    letters = _letters_of(wanted)
+    if letters is not None:
+        found = letters.matches(text)
+        if found is not None:
+            return found
     pattern = _pattern_of(wanted)
     if pattern is not None:
         missing = set(range(len(wanted.terms)))
-        for found in pattern.finditer(text):
-            missing.discard((found.lastindex or 1) - 1)
+        for each in pattern.finditer(text):
+            missing.discard((each.lastindex or 1) - 1)
             if not missing:
                 return _pattern_matches(pattern, text, wanted)
     return _place_matches(text, wanted)
 
 
-def _literal_matches(text: str, wanted: SearchText) -> Iterator[tuple[Span, Term]] | None:
-    """Matches of terms that can be looked for letter by letter, if each of them is there."""
+class _Letters:
+    """Terms that can be looked for letter by letter: single words of ASCII, or one run of CJK."""
+
+    def __init__(self, terms: dict[str, Term], *, are_words: bool) -> None:
+        self._terms = terms
+        self._are_words = are_words
+        either = "|".join(map(re.escape, terms))
+        self._pattern = re.compile(f"(?:{either})(?![a-z0-9])" if are_words else either)
+
+    def matches(self, text: str) -> Iterable[_Match] | None:
+        """All matches, none overlapping; None where a term may be there in another spelling."""
+        if self._are_words:
+            if not text.isascii():
+                return None
+            text = text.lower()
+        found = self._found(text)
+        first: list[_Match] = []
+        missing = set(self._terms)
+        for match in found:
+            first.append(match)
+            missing.discard(text[match[0] : match[1]])
+            if not missing:
+                return chain(first, found)
+        # A word that is nowhere in a text, not even inside another one, has no other spelling.
+        if not self._are_words or any(letters in text for letters in missing):
+            return None
+        return first
+
+    def _found(self, text: str) -> Iterator[_Match]:
+        terms, are_words = self._terms, self._are_words
+        for found in self._pattern.finditer(text):
+            at, end = found.span()
+            if not (are_words and text[at - 1 : at].isalnum()):
+                yield at, end, terms[found.group()]
+
+
+@lru_cache(maxsize=64)
+def _letters_of(wanted: SearchText) -> _Letters | None:
     terms = wanted.terms
     if len(terms) > _PLACES_IN_A_PATTERN:
         return None
     if all(len(term) == 1 and term[0].isascii() for term in terms):
-        if not text.isascii():
-            return None
-        folded = text.lower()
-        found = [_occurrences(folded, term[0], term, of_words=True) for term in terms]
-    elif len(terms) == 1 and all(map(is_cjk, terms[0])):
-        found = [_occurrences(text, "".join(terms[0]), terms[0], of_words=False)]
-    else:
-        return None
-    firsts = [next(each, None) for each in found]
-    whole = [chain((first,), rest) for first, rest in zip(firsts, found, strict=True) if first]
-    if len(whole) < len(terms):
-        return None
-    return merge(*whole) if len(whole) > 1 else iter(whole[0])
+        return _Letters({term[0]: term for term in terms}, are_words=True)
+    if len(terms) == 1 and all(map(is_cjk, terms[0])):
+        return _Letters({"".join(terms[0]): terms[0]}, are_words=False)
+    return None
 
 
-def _occurrences(
-    text: str, letters: str, term: Term, *, of_words: bool
-) -> Iterator[tuple[Span, Term]]:
-    """Where letters stand in a text, none overlapping; ``of_words``: as a whole word."""
-    at = text.find(letters)
-    while at >= 0:
-        end = at + len(letters)
-        if not of_words or not (text[at - 1 : at].isalnum() or text[end : end + 1].isalnum()):
-            yield Span(at, end), term
-        at = text.find(letters, end)
-
-
-def _pattern_matches(
-    pattern: re.Pattern[str], text: str, wanted: SearchText
-) -> Iterator[tuple[Span, Term]]:
+def _pattern_matches(pattern: re.Pattern[str], text: str, wanted: SearchText) -> Iterator[_Match]:
     for found in pattern.finditer(text):
-        yield Span(*found.span()), wanted.terms[(found.lastindex or 1) - 1]
+        yield *found.span(), wanted.terms[(found.lastindex or 1) - 1]
 
 
 @lru_cache(maxsize=64)
@@ -250,7 +282,7 @@ def _pattern_of(wanted: SearchText) -> re.Pattern[str] | None:
     return re.compile("|".join(alternatives), re.IGNORECASE)
 
 
-def _place_matches(text: str, wanted: SearchText) -> Iterator[tuple[Span, Term]]:
+def _place_matches(text: str, wanted: SearchText) -> Iterator[_Match]:
     terms: dict[str, list[Term]] = {}
     for term in wanted.terms:
         terms.setdefault(term[-1], []).append(term)
@@ -262,20 +294,22 @@ def _place_matches(text: str, wanted: SearchText) -> Iterator[tuple[Span, Term]]
             if len(term) <= len(recent) and all(
                 recent[-1 - back].place == term[-1 - back] for back in range(len(term))
             ):
-                yield Span(recent[-len(term)].start, word.end), term
+                yield recent[-len(term)].start, word.end, term
         if word.parts:
             yield from _part_matches(word, wanted)
 
 
-def _part_matches(word: Word, wanted: SearchText) -> Iterator[tuple[Span, Term]]:
+def _part_matches(word: Word, wanted: SearchText) -> Iterator[_Match]:
     """Terms that are found among the parts of a word in camel case."""
     exact = sum(map(len, word.parts)) == word.end - word.start
     for term in wanted.terms:
         for at in range(len(word.parts) - len(term) + 1):
             if word.parts[at : at + len(term)] == term:
-                start = word.start + sum(map(len, word.parts[:at]))
-                span = Span(start, start + sum(map(len, term)))
-                yield (span if exact else Span(word.start, word.end)), term
+                if exact:
+                    start = word.start + sum(map(len, word.parts[:at]))
+                    yield start, start + sum(map(len, term)), term
+                else:
+                    yield word.start, word.end, term
 
 
 def _last_cut(text: str, at: int) -> int:
