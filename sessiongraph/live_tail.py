@@ -203,7 +203,9 @@ class TailedLog:
                 beside.append((tail, found))
         if stored:
             for (tail, found), events in zip(beside, await reader.at_each(stored), strict=True):
-                found.update((seq, tail.corrected(placed)) for seq, placed in events.items())
+                if tail.replacers:
+                    events = {seq: tail.corrected(placed) for seq, placed in events.items()}
+                found.update(events)
         return answers
 
     async def payloads(self, seqs: Collection[Seq]) -> dict[Seq, bytes]:

@@ -23,7 +23,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import merge
-from itertools import islice
+from itertools import islice, repeat
 from typing import Any, Final, NamedTuple, cast
 
 import tantivy
@@ -36,7 +36,7 @@ from providers.tantivy.queries import of_log, of_session, query_of
 from sessiongraph.search.ports import Held, Hit, Ranking
 from sessiongraph.search.question import MatchMode, Question
 
-_FETCHED_FOR_EACH_LOG: Final = 8
+_FETCHED_FOR_EACH_LOG: Final = 4
 _FETCHED_BESIDE: Final = 64
 _MORE: Final = 4
 _MORE_LOGS: Final = 2
@@ -53,7 +53,9 @@ _BRIEF_RANKING: Final = 64
 _BRIEF_QUESTION: Final = 16
 _BRIEF_LOOK: Final = 100
 _BRIEF_SEARCH: Final = 10_000
-"""Hits, places, fresh documents and candidates up to which ranking takes a few milliseconds."""
+_BRIEF_SCAN: Final = 200_000
+"""Hits, places, fresh documents and candidates up to which ranking takes a few milliseconds; of one
+token, most candidates are passed over by the best score that a block of them could have."""
 
 _Scored = tuple[float, tantivy.DocAddress]
 
@@ -190,17 +192,18 @@ class TantivyObservation:
             and admitted.created_at.is_open
             and admitted.seqs.is_open
             and admitted.times.is_open
-            and self._candidates(question) <= _BRIEF_SEARCH
+            and self._is_brief_search(question)
         )
 
-    def _candidates(self, question: Question) -> int:
-        """The most documents that are looked at to find those that answer."""
+    def _is_brief_search(self, question: Question) -> bool:
+        """Whether few enough documents are looked at to find those that answer."""
+        rows = [tokens_in_row(term) for term in question.text.terms]
         with index_failures("read"):
-            counts = [
-                min(self._searcher.doc_freq(TEXT, token) for token in tokens_in_row(term))
-                for term in question.text.terms
-            ]
-        return sum(counts) if question.text.mode is MatchMode.ANY else min(counts)
+            counts = [min(self._searcher.doc_freq(TEXT, token) for token in row) for row in rows]
+        if len(rows) == len(rows[0]) == 1:
+            return counts[0] <= _BRIEF_SCAN
+        candidates = sum(counts) if question.text.mode is MatchMode.ANY else min(counts)
+        return candidates <= _BRIEF_SEARCH
 
     def _rank(self, question: Question, least: int, distinct: bool) -> Ranking:
         with index_failures("read"):
@@ -256,7 +259,8 @@ class TantivyObservation:
             if complete or sure >= (least if logs is None else 1):
                 if tied is not None:
                     hits = [(tied, address) for _, address in hits]
-                ranked = self._ranked(hits, sure)
+                portion = _PORTION if logs is None else 2 * logs
+                ranked = self._ranked(hits, sure, portion)
                 return list(ranked if logs is None else islice(_best(ranked), logs)), complete
             if tied is None and not sure and self._all_tie(query, hits[0]):
                 tied, wanted = hits[0][0], least
@@ -269,47 +273,57 @@ class TantivyObservation:
         lowest = self._searcher.search(query, 1, count=False, offset=found.count - 1).hits
         return bool(lowest) and _shown(lowest[0]) == _shown(best)
 
-    def _ranked(self, hits: Sequence[_Scored], end: int) -> Iterator[_Ranked]:
+    def _ranked(self, hits: Sequence[_Scored], end: int, portion: int) -> Iterator[_Ranked]:
         """The hits before ``end`` in order; what they are is looked up as they are taken."""
         at = 0
         while at < end:
-            to = _end_of_equals(hits, min(at + _PORTION, end), end)
+            to = _end_of_equals(hits, min(at + portion, end), end)
             yield from self._in_order(hits[at:to])
             at = to
 
     def _in_order(self, hits: Sequence[_Scored]) -> Iterator[_Ranked]:
         """Hits in order, of which none has the score of one that is left out."""
         addresses = [address for _, address in hits]
+        falling = [-round(score, _DIGITS) for score, _ in hits]
         times = self._column(TIME, addresses)
-        if _shown(hits[0]) == _shown(hits[-1]):
-            scores = [_shown(hits[0])] * len(hits)
+        if len(hits) <= _PORTION:
+            yield from self._sorted(falling, times, addresses)
+            return
+        # Where many have one score, time tells most of them apart.
+        if falling[0] == falling[-1]:
             order = sorted(range(len(hits)), key=times.__getitem__, reverse=True)
         else:
-            scores = list(map(_shown, hits))
-            order = sorted(range(len(hits)), key=lambda each: (-scores[each], -times[each]))
+            order = sorted(range(len(hits)), key=lambda each: (falling[each], -times[each]))
         at = 0
         while at < len(order):
             to = min(at + _PORTION, len(order))
             while to < len(order) and (
-                (scores[order[to]], times[order[to]])
-                == (scores[order[to - 1]], times[order[to - 1]])
+                (falling[order[to]], times[order[to]])
+                == (falling[order[to - 1]], times[order[to - 1]])
             ):
                 to += 1
             part = order[at:to]
-            chosen = [addresses[each] for each in part]
-            ranked = [
-                _Ranked(-scores[each], -times[each], session_id, seq, epoch)
-                for each, (session_id, epoch), seq in zip(
-                    part, self._logs_of(chosen), self._column(SEQ, chosen), strict=True
-                )
-            ]
-            ranked.sort()
-            yield from ranked
+            yield from self._sorted(
+                [falling[each] for each in part],
+                [times[each] for each in part],
+                [addresses[each] for each in part],
+            )
             at = to
 
-    def _logs_of(self, addresses: list[tantivy.DocAddress]) -> Iterator[tuple[str, int]]:
-        for number, address in zip(self._column(LOG, addresses), addresses, strict=True):
-            yield self._logs.log(self._searcher, number, address)
+    def _sorted(
+        self, falling: list[float], times: list[int], addresses: list[tantivy.DocAddress]
+    ) -> list[_Ranked]:
+        """Some hits in the order of the contract."""
+        logs = map(self._logs.log, repeat(self._searcher), self._column(LOG, addresses), addresses)
+        seqs = self._column(SEQ, addresses)
+        return sorted(
+            [
+                _Ranked(score, -time, session_id, seq, epoch)
+                for score, time, (session_id, epoch), seq in zip(
+                    falling, times, logs, seqs, strict=True
+                )
+            ]
+        )
 
     def _column(self, name: str, addresses: list[tantivy.DocAddress]) -> list[int]:
         """The values of a field that every document has."""

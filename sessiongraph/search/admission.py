@@ -18,9 +18,11 @@ from sessiongraph.live_tail import TailedLog
 from sessiongraph.search.ports import Hit
 from sessiongraph.search.walks import Walk
 
-_READ_TOGETHER: Final = 5
+_READ_FIRST, _MOST_READ = 5, 100
+"""Events that are read together."""
+
 _LARGE_PAYLOADS: Final = 256 << 10
-"""Octets that are read before others get their turn on the event loop."""
+"""Octets that are read, about, before others get their turn on the event loop."""
 
 _MOVING: Final = frozenset({EventSurface.CURRENT, EventSurface.SHADOWED})
 
@@ -40,6 +42,7 @@ class Admission:
         self._include_inherited = include_inherited
         self._surfaces = events.surfaces
         self._known: dict[str, LogicalSession | None] = {}
+        self._admitted: dict[str, LogicalSession] = {}
         self.depends_on_placement = (
             events.surfaces is not None and len(events.surfaces & _MOVING) == 1
         )
@@ -70,38 +73,47 @@ class Admission:
         await self._know({hit.session_id for hit in hits})
         there = [hit for hit in hits if self._is_there(hit)]
         found: dict[tuple[str, Seq], PlacedEvent] = {}
-        octets = 0
-        for at in range(0, len(there), _READ_TOGETHER):
+        at, together = 0, _READ_FIRST
+        while at < len(there):
             wanted: defaultdict[str, list[Seq]] = defaultdict(list)
-            for hit in there[at : at + _READ_TOGETHER]:
+            for hit in there[at : at + together]:
                 wanted[hit.session_id].append(hit.seq)
+            at += together
+            octets = 0
             logs = [(self.session(session_id).log, seqs) for session_id, seqs in wanted.items()]
             for session_id, events in zip(wanted, await TailedLog.at_each(logs), strict=True):
                 for seq, placed in events.items():
                     found[session_id, seq] = placed
                     octets += len(placed.event.payload)
             if octets > _LARGE_PAYLOADS:
-                octets = 0
                 await asyncio.sleep(0)
+            together = max(1, min(_MOST_READ, together * _LARGE_PAYLOADS // max(octets, 1)))
         return [found[key] for hit in there if (key := (hit.session_id, hit.seq)) in found]
 
     async def _know(self, ids: Collection[str]) -> None:
         unknown = [session_id for session_id in ids if session_id not in self._known]
         if unknown:
             found = await self._view.find(unknown)
-            self._known.update((session_id, found.get(session_id)) for session_id in unknown)
+            for session_id in unknown:
+                session = self._known[session_id] = found.get(session_id)
+                if session is not None and self._admits(session):
+                    self._admitted[session_id] = session
+
+    def _admits(self, session: LogicalSession) -> bool:
+        wanted = self._sessions.availability
+        return (
+            session.conflict is None
+            and admits_session(self._sessions, session)
+            and (wanted is None or is_available(session, wanted))
+        )
 
     def _is_there(self, hit: Hit) -> bool:
         """Whether the log that the index knew is the one of this observation, and admitted."""
-        session = self._known[hit.session_id]
-        if session is None or session.conflict is not None:
-            return False
-        wanted = self._sessions.availability
+        session = self._admitted.get(hit.session_id)
         return (
-            session.epoch in (0, hit.epoch)
+            session is not None
+            and (session.epoch == hit.epoch or session.epoch == 0)
             and hit.seq <= session.last_seq
-            and admits_session(self._sessions, session)
-            and (wanted is None or is_available(session, wanted))
         )
 
     async def _own(self, hits: Sequence[Hit]) -> list[Hit]:

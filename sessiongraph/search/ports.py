@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from sessiongraph.event import Seq, SessionEvent
 from sessiongraph.header import EpochMillis, SessionHeader
@@ -54,8 +54,7 @@ class Learn:
 IndexChange = Forget | Learn
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(NamedTuple):
     """A document that answers, without its text."""
 
     session_id: str

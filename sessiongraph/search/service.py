@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Final, TypeVar
 
 from sessiongraph.corpus import CorpusView, LogicalSession
@@ -61,7 +62,7 @@ class SearchLimits:
     search_query_max: int = 16_384
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class EventHit:
     """One event that matches.
 
@@ -97,7 +98,7 @@ class EventHit:
         return self.event.surface
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class SessionHit:
     """A session and its strongest event."""
 
@@ -177,7 +178,7 @@ class Search:
             InvalidQuery, InvalidLimit, InvalidCursor, StaleCursor, IndexFailed: see there.
         """
         text, limit = await self._checked(query, mode, request)
-        bound = f"{text.digest()}:{sessions.digest()}:{events.digest()}:{include_inherited}:{limit}"
+        bound = _bound(text, sessions, events, include_inherited, limit)
         admission = Admission(view, sessions, events, include_inherited)
 
         async def begin() -> Walk | None:
@@ -212,7 +213,7 @@ class Search:
         if session.conflict is not None:
             raise session.conflict
         only = replace(ALL_SESSIONS, ids=frozenset({session_id}))
-        bound = f"{text.digest()}:{session_id}:{events.digest()}:{limit}"
+        bound = _bound(text, only, events, True, limit)
         admission = Admission(view, only, events, True)
 
         async def begin() -> Walk | None:
@@ -329,6 +330,18 @@ class Search:
             return self._cursors.issue(brand, bound, [self._walks.hold(walk), places[item.key]])
 
         return SearchPage(items, cursor_of, has_next_page=more, has_previous_page=start > 0)
+
+
+@lru_cache(maxsize=64)
+def _bound(
+    text: SearchText,
+    sessions: SessionSelection,
+    events: EventSelection,
+    include_inherited: bool,
+    limit: int,
+) -> str:
+    """What the cursors of a search are bound to."""
+    return f"{text.digest()}:{sessions.digest()}:{events.digest()}:{include_inherited}:{limit}"
 
 
 async def _question(

@@ -14,7 +14,6 @@ import unicodedata
 from bisect import bisect_right
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 from typing import Final, NamedTuple
@@ -53,8 +52,7 @@ class Span(NamedTuple):
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Snippet:
+class Snippet(NamedTuple):
     """A piece of a text and what matches in it, in order, none overlapping."""
 
     text: str
