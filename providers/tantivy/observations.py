@@ -284,8 +284,11 @@ class TantivyObservation:
     def _in_order(self, hits: Sequence[_Scored]) -> Iterator[_Ranked]:
         """Hits in order, of which none has the score of one that is left out."""
         addresses = [address for _, address in hits]
-        falling = [-round(score, _DIGITS) for score, _ in hits]
         times = self._column(TIME, addresses)
+        if (one := _falling(hits[0])) == _falling(hits[-1]):
+            falling = [one] * len(hits)
+        else:
+            falling = [-round(score, _DIGITS) for score, _ in hits]
         if len(hits) <= _PORTION:
             yield from self._sorted(falling, times, addresses)
             return
