@@ -259,7 +259,7 @@ class TantivyObservation:
             if complete or sure >= (least if logs is None else 1):
                 if tied is not None:
                     hits = [(tied, address) for _, address in hits]
-                portion = _PORTION if logs is None else 2 * logs
+                portion = _PORTION if logs is None else logs + logs // 4
                 ranked = self._ranked(hits, sure, portion)
                 return list(ranked if logs is None else islice(_best(ranked), logs)), complete
             if tied is None and not sure and self._all_tie(query, hits[0]):

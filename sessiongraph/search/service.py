@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Final, TypeVar
 
 from sessiongraph.corpus import CorpusView, LogicalSession
@@ -33,7 +32,7 @@ from sessiongraph.search.indexing import Indexing
 from sessiongraph.search.ports import Hit
 from sessiongraph.search.question import IndexFilter, MatchMode, Question, SearchText
 from sessiongraph.search.snippets import Snippet, snippet_of
-from sessiongraph.search.walks import Walk, Walks
+from sessiongraph.search.walks import Asked, Walk, Walks
 from sessiongraph.text import semantic_text
 
 T = TypeVar("T")
@@ -178,18 +177,18 @@ class Search:
             InvalidQuery, InvalidLimit, InvalidCursor, StaleCursor, IndexFailed: see there.
         """
         text, limit = await self._checked(query, mode, request)
-        bound = _bound(text, sessions, events, include_inherited, limit)
+        asked = Asked("searchSessions", text, sessions, events, include_inherited, limit)
         admission = Admission(view, sessions, events, include_inherited)
 
         async def begin() -> Walk | None:
             question = await _question(view, text, sessions, events)
-            return await self._walk(question, admission, view, bound, grouped=True)
+            return await self._walk(question, admission, view, asked, grouped=True)
 
-        walk, start = await self._place(view, "searchSessions", bound, request, begin)
+        walk, start = await self._place(view, asked, request, begin)
         hits, more = await self._page(walk, start, limit, admission)
         shown = await self._shown(admission, hits, text)
         items = [SessionHit(admission.session(hit.session_id), hit) for hit in shown]
-        return self._as_page(items, hits, walk, start, more, "searchSessions", bound)
+        return self._as_page(items, hits, walk, start, asked, has_more=more)
 
     async def events(
         self,
@@ -213,17 +212,17 @@ class Search:
         if session.conflict is not None:
             raise session.conflict
         only = replace(ALL_SESSIONS, ids=frozenset({session_id}))
-        bound = _bound(text, only, events, True, limit)
+        asked = Asked("searchEvents", text, only, events, True, limit)
         admission = Admission(view, only, events, True)
 
         async def begin() -> Walk | None:
             question = await _question(view, text, only, events)
-            return await self._walk(question, admission, view, bound, grouped=False)
+            return await self._walk(question, admission, view, asked, grouped=False)
 
-        walk, start = await self._place(view, "searchEvents", bound, request, begin)
+        walk, start = await self._place(view, asked, request, begin)
         hits, more = await self._page(walk, start, limit, admission)
         items = await self._shown(admission, hits, text)
-        page = self._as_page(items, hits, walk, start, more, "searchEvents", bound)
+        page = self._as_page(items, hits, walk, start, asked, has_more=more)
         return SessionEvents(session, page)
 
     async def _checked(
@@ -239,15 +238,14 @@ class Search:
     async def _place(
         self,
         view: CorpusView,
-        brand: str,
-        bound: str,
+        asked: Asked,
         request: PageRequest,
         begin: Callable[[], Awaitable[Walk | None]],
     ) -> tuple[Walk | None, int]:
         """The walk that a page is of, and how many of its hits came before."""
         name, start = None, 0
         if request.after is not None:
-            name, start = self._cursors.read(brand, bound, request.after)
+            name, start = self._cursors.read(asked.field, asked.digest, request.after)
         await self._come_up(view)
         if name is None:
             return await begin(), 0
@@ -266,7 +264,7 @@ class Search:
         question: Question | None,
         admission: Admission,
         view: CorpusView,
-        bound: str,
+        asked: Asked,
         *,
         grouped: bool,
     ) -> Walk | None:
@@ -275,7 +273,7 @@ class Search:
         observation = self.indexing.index.observe()
         position = view.reader.position
         distinct = grouped and not admission.looks_at_events
-        walk = Walk(observation, position, bound, question, distinct, grouped)
+        walk = Walk(observation, position, asked, question, distinct, grouped)
         if admission.depends_on_placement:
             self._walks.watch(walk)
             for commit in await self.indexing.commits_between(position, self.indexing.seen):
@@ -319,29 +317,20 @@ class Search:
         hits: Sequence[Hit],
         walk: Walk | None,
         start: int,
-        more: bool,
-        brand: str,
-        bound: str,
+        asked: Asked,
+        *,
+        has_more: bool,
     ) -> SearchPage[H]:
-        places = {(hit.session_id, hit.seq): start + n for n, hit in enumerate(hits, 1)}
+        places: dict[tuple[str, Seq], int] = {}
 
         def cursor_of(item: H) -> str:
             assert walk is not None
-            return self._cursors.issue(brand, bound, [self._walks.hold(walk), places[item.key]])
+            if not places:
+                places.update(((h.session_id, h.seq), start + n) for n, h in enumerate(hits, 1))
+            key = [self._walks.hold(walk), places[item.key]]
+            return self._cursors.issue(asked.field, asked.digest, key)
 
-        return SearchPage(items, cursor_of, has_next_page=more, has_previous_page=start > 0)
-
-
-@lru_cache(maxsize=64)
-def _bound(
-    text: SearchText,
-    sessions: SessionSelection,
-    events: EventSelection,
-    include_inherited: bool,
-    limit: int,
-) -> str:
-    """What the cursors of a search are bound to."""
-    return f"{text.digest()}:{sessions.digest()}:{events.digest()}:{include_inherited}:{limit}"
+        return SearchPage(items, cursor_of, has_next_page=has_more, has_previous_page=start > 0)
 
 
 async def _question(

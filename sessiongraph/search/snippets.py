@@ -61,7 +61,10 @@ class Snippet(NamedTuple):
 
 def snippet_of(text: str, wanted: SearchText, most: int) -> Snippet:
     """The piece of a text around its first best match, of at most ``most`` code points."""
-    spans = _best_spans(_matches(text, wanted), len(wanted.terms), most)
+    letters = _letters_of(wanted)
+    spans = [] if letters is None else letters.first_of_one(text, most)
+    if not spans:
+        spans = _best_spans(_matches(text, wanted, letters), len(wanted.terms), most)
     start = spans[0][0] if spans else 0
     low = _last_cut(text, start - most) if start > most else 0
     high = start + _LOOKED_AT * most
@@ -189,13 +192,12 @@ def _apart(matches: list[_Match]) -> _Spans:
     return joined
 
 
-def _matches(text: str, wanted: SearchText) -> Iterable[_Match]:
+def _matches(text: str, wanted: SearchText, letters: _Letters | None) -> Iterable[_Match]:
     """Every occurrence of every term, by its end.
 
     Most texts spell a term just as it was asked for, but for its case; then its letters, or else a
     pattern, find it fast. Where that finds too little, places are compared one by one.
     """
-    letters = _letters_of(wanted)
     if letters is not None:
         found = letters.matches(text)
         if found is not None:
@@ -218,6 +220,25 @@ class _Letters:
         self._are_words = are_words
         either = "|".join(map(re.escape, terms))
         self._pattern = re.compile(f"(?:{either})(?![a-z0-9])" if are_words else either)
+
+    def first_of_one(self, text: str, most: int) -> _Spans:
+        """Where the one term is first, and where else in a window from there; none for several."""
+        if len(self._terms) > 1 or (self._are_words and not text.isascii()):
+            return []
+        if self._are_words:
+            text = text.lower()
+        first = next(self._found(text), None)
+        if first is None:
+            return []
+        at, end, _ = first
+        last_end = at + most
+        spans = [(at, end)]
+        # One more, so that a word that goes on behind the window is not taken for a whole one.
+        for found in self._pattern.finditer(text, end, last_end + 1):
+            at, end = span = found.span()
+            if end <= last_end and not (self._are_words and text[at - 1].isalnum()):
+                spans.append(span)
+        return spans
 
     def matches(self, text: str) -> Iterable[_Match] | None:
         """All matches, none overlapping; None where a term may be there in another spelling."""

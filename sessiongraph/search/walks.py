@@ -14,13 +14,15 @@ import secrets
 import weakref
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Final
 
 from sessiongraph.errors import StaleCursor
 from sessiongraph.event import Seq
+from sessiongraph.filters import EventSelection, SessionSelection
 from sessiongraph.ports import Commit, CommitKind, Position
 from sessiongraph.search.ports import Hit, IndexObservation
-from sessiongraph.search.question import Question
+from sessiongraph.search.question import Question, SearchText
 
 _LEAST_RANKED: Final = 64
 _MORE: Final = 4
@@ -28,11 +30,32 @@ _MOST_TOGETHER: Final = 500
 """Hits that are looked up before others get their turn on the event loop."""
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What all pages of one walk are asked with.
+
+    field: whose answer they are. limit: hits of a page.
+    """
+
+    field: str
+    text: SearchText
+    sessions: SessionSelection
+    events: EventSelection
+    include_inherited: bool
+    limit: int
+
+    @cached_property
+    def digest(self) -> str:
+        """Equal for what finds the same on every page; cursors are bound to it."""
+        parts = (self.text.digest(), self.sessions.digest(), self.events.digest())
+        return f"{':'.join(parts)}:{self.include_inherited}:{self.limit}"
+
+
 @dataclass(slots=True, eq=False, weakref_slot=True)
 class Walk:
     """One search and how far its ranking is known.
 
-    position: of the log when it began. bound: what its cursors are bound to.
+    position: of the log when it began.
     distinct: the ranking holds the best of each log only.
     grouped: one hit of each session is accepted.
     accepted: hits that passed every filter, in rank order.
@@ -41,7 +64,7 @@ class Walk:
 
     observation: IndexObservation
     position: Position
-    bound: str
+    asked: Asked
     question: Question
     distinct: bool
     grouped: bool
@@ -98,7 +121,7 @@ class Walk:
     def is_like(self, other: Walk) -> bool:
         """Whether both are walks of one question through one state of everything."""
         return (
-            self.bound == other.bound
+            self.asked == other.asked
             and self.position == other.position
             and self.observation == other.observation
         )
