@@ -37,7 +37,7 @@ from sessiongraph.search.ports import Held, Hit, Ranking
 from sessiongraph.search.question import MatchMode, Question
 
 _FETCHED_FOR_EACH_LOG: Final = 4
-_FETCHED_BESIDE: Final = 64
+_FETCHED_BESIDE: Final = 16
 _MORE: Final = 4
 _MORE_LOGS: Final = 2
 _KNOWN_LOGS: Final = 100_000
