@@ -7,7 +7,7 @@ rest joined by newlines. An event without text is no document.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from sessiongraph.event import SessionEvent
@@ -29,48 +29,49 @@ _BLOCKING_DECISIONS: Final = frozenset({"block", "deny"})
 def semantic_text(event: SessionEvent) -> str:
     """The searchable text of an event, empty when it has none."""
     parts_of = _PARTS.get(event.type)
-    if parts_of is None or not isinstance(event.data, Mapping):
+    if parts_of is None:
         return ""
-    trimmed = (part.strip() for part in parts_of(event.data) if isinstance(part, str))
-    return "\n".join(part for part in trimmed if part)
+    data = event.data
+    if not isinstance(data, dict):
+        return ""
+    parts = [part.strip() for part in parts_of(data) if isinstance(part, str)]
+    if len(parts) == 1:
+        return parts[0]
+    return "\n".join([part for part in parts if part])
 
 
-def _user_message(data: Data) -> Iterator[Any]:
-    for block in content_of("user/message", data):
-        yield from _block_parts(block)
+def _user_message(data: Data) -> Iterable[Any]:
+    return _parts_of_blocks(content_of("user/message", data))
 
 
-def _assistant_message(data: Data) -> Iterator[Any]:
-    for block in content_of("assistant/message", data):
-        yield from _block_parts(block)
+def _assistant_message(data: Data) -> Iterable[Any]:
+    return _parts_of_blocks(content_of("assistant/message", data))
 
 
-def _tool_call(data: Data) -> Iterator[Any]:
-    yield data.get("name")
-    yield data.get("arguments")
+def _tool_call(data: Data) -> Iterable[Any]:
+    return data.get("name"), data.get("arguments")
 
 
-def _tool_result(data: Data) -> Iterator[Any]:
-    for block in content_of("tool/result", data):
-        yield from _block_parts(block)
-    yield from result_error(data)
+def _tool_result(data: Data) -> Iterable[Any]:
+    return *_parts_of_blocks(content_of("tool/result", data)), *result_error(data)
 
 
-def _block_parts(block: Block) -> Iterator[Any]:
-    if not isinstance(block, Mapping):
-        return
-    kind = block.get("type")
-    if kind in ("text", "reasoning"):
-        yield block.get("text")
-    elif kind == "tool-call":
-        yield block.get("name")
-        yield block.get("arguments")
-    elif kind == "tool-result" and isinstance(block.get("content"), list):
-        for inner in block["content"]:
-            yield from _block_parts(inner)
+def _parts_of_blocks(blocks: Sequence[Block]) -> list[Any]:
+    parts: list[Any] = []
+    for block in blocks:
+        if not isinstance(block, dict):
+            continue
+        kind = block.get("type")
+        if kind in ("text", "reasoning"):
+            parts.append(block.get("text"))
+        elif kind == "tool-call":
+            parts += (block.get("name"), block.get("arguments"))
+        elif kind == "tool-result" and isinstance(block.get("content"), list):
+            parts += _parts_of_blocks(block["content"])
+    return parts
 
 
-def _todo_write(data: Data) -> Iterator[Any]:
+def _todo_write(data: Data) -> Iterable[Any]:
     todos = data.get("todos")
     for item in todos if isinstance(todos, list) else ():
         if isinstance(item, Mapping):
@@ -78,37 +79,37 @@ def _todo_write(data: Data) -> Iterator[Any]:
             yield item.get("content")
 
 
-def _turn_end(data: Data) -> Iterator[Any]:
+def _turn_end(data: Data) -> Iterable[Any]:
     reason = turn_end_reason(data)
     if reason in _TURN_ENDS_WITH_TEXT:
         yield reason
         yield turn_end_error(data)
 
 
-def _hook_result(data: Data) -> Iterator[Any]:
+def _hook_result(data: Data) -> Iterable[Any]:
     decision = data.get("decision")
     if isinstance(decision, str) and decision in _BLOCKING_DECISIONS:
         yield decision
         yield data.get("stderrSummary")
 
 
-def _retry(data: Data) -> Iterator[Any]:
+def _retry(data: Data) -> Iterable[Any]:
     failure = data.get("failure")
     yield failure.get("message") if isinstance(failure, Mapping) else failure
 
 
-def _command_done(data: Data) -> Iterator[Any]:
+def _command_done(data: Data) -> Iterable[Any]:
     if data.get("kind") == "error":
         yield data.get("text")
     yield from _error(data)
 
 
-def _error(data: Data) -> Iterator[Any]:
+def _error(data: Data) -> Iterable[Any]:
     error = data.get("error")
     yield error.get("message") if isinstance(error, Mapping) else error
 
 
-_PARTS: Final[dict[str, Callable[[Data], Iterator[Any]]]] = {
+_PARTS: Final[dict[str, Callable[[Data], Iterable[Any]]]] = {
     "user/message": _user_message,
     "assistant/message": _assistant_message,
     "tool/call": _tool_call,

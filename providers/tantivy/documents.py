@@ -16,7 +16,6 @@ The watermark is a document too: deleted and added anew by every commit, it is a
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from functools import lru_cache
 from operator import add
 from typing import Final
@@ -25,7 +24,7 @@ import msgspec
 import tantivy
 
 from sessiongraph.header import SessionHeader
-from sessiongraph.search.analysis import is_cjk, places_of
+from sessiongraph.search.analysis import is_cjk, places_of, spaced_pairs
 from sessiongraph.search.ports import Watermark
 from sessiongraph.search.question import Term
 
@@ -105,7 +104,7 @@ class DocumentMaker:
         self.created = header.created_at
         self._key = msgspec.json.encode(self.key)
         self._number = self.key.number()
-        self._traits = " ".join(
+        self._common = " ".join(
             (
                 session_trait(header.session_id),
                 trait("c", header.cwd),
@@ -113,10 +112,14 @@ class DocumentMaker:
                 trait("o", header.origin),
             )
         )
+        self._traits: dict[str, str] = {}
 
     def traits(self, event_type: str) -> str:
-        """What narrows a search to an event of some type, as tokens."""
-        return f"{self._traits} {type_trait(event_type)}"
+        """What narrows a search to an event of some type: tokens with a space on either side."""
+        traits = self._traits.get(event_type)
+        if traits is None:
+            traits = self._traits[event_type] = f" {self._common} {type_trait(event_type)} "
+        return traits
 
     def document(self, traits: str, seq: int, time: int, tokens: str) -> tantivy.Document:
         """The document of one event, whose text is tokens already."""
@@ -132,29 +135,23 @@ class DocumentMaker:
 
 
 def tokens_of(text: str) -> str:
-    """A text as it is indexed."""
+    """A text as it is indexed: tokens with a space on either side of each."""
     places = places_of(text)
     row = " ".join(places.row).strip()
-    groups = [" ".join(row.split()) if "  " in row else row]
+    groups = ["", " ".join(row.split()) if "  " in row else row]
     for run in places.runs:
-        groups.append(_GAP)
-        groups.extend(pairs_in(run))
+        groups += (_GAP, spaced_pairs(run))
     for parts in places.parts:
-        groups.append(_GAP)
-        groups.extend(parts)
+        groups += (_GAP, *parts)
+    groups.append("")
     return " ".join(groups)
 
 
 def tokens_in_row(places: Term) -> tuple[str, ...]:
     """The tokens that stand side by side in a document in which these places do."""
     if len(places) > 1 and all(map(is_cjk, places)):
-        return tuple(pairs_in(places))
+        return tuple(map(add, places, places[1:]))
     return places
-
-
-def pairs_in(run: str | tuple[str, ...]) -> Iterator[str]:
-    """Every two neighbours of a run of characters."""
-    return map(add, run, run[1:])
 
 
 def watermark_document(watermark: Watermark) -> tantivy.Document:

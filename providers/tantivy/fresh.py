@@ -40,11 +40,11 @@ _USUAL_LENGTH: Final = 100.0
 """Tokens of a document, where there is none yet to tell."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class FreshDocument:
     """One document.
 
-    row, traits: tokens, with a space on either side of each. length: of the row, in tokens.
+    row, traits: tokens, with a space on either side of each.
     """
 
     key: LogKey
@@ -53,7 +53,11 @@ class FreshDocument:
     created: int
     row: str
     traits: str
-    length: int
+
+    @property
+    def length(self) -> int:
+        """Of the row, in tokens."""
+        return self.row.count(" ") - 1
 
 
 class Statistics:

@@ -309,12 +309,4 @@ def _learn(writer: tantivy.IndexWriter, change: Learn) -> Iterator[FreshDocument
         if text:
             tokens, traits = tokens_of(text), maker.traits(event.type)
             writer.add_document(maker.document(traits, event.seq, event.time, tokens))
-            yield FreshDocument(
-                maker.key,
-                event.seq,
-                event.time,
-                maker.created,
-                f" {tokens} ",
-                f" {traits} ",
-                tokens.count(" ") + 1,
-            )
+            yield FreshDocument(maker.key, event.seq, event.time, maker.created, tokens, traits)

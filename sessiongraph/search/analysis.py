@@ -17,10 +17,13 @@ where each of them stands (:func:`words_of`).
 from __future__ import annotations
 
 import re
+import sys
 import unicodedata
+from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
+from operator import add
 from typing import Final
 
 ANALYSIS_VERSION: Final = f"1, Unicode {unicodedata.unidata_version}"
@@ -82,6 +85,14 @@ _ASCII_CASES: Final = str.maketrans(
 """Turns a text into one of capitals, other letters and the rest, in which a hump is found fast."""
 
 _SINGLE_CJK: Final = re.compile(f"[{_CJK}]")
+
+
+_LONG_RUN: Final = 12
+"""Characters from which a run is spaced out by code points at once, not character by character."""
+
+_CODE: Final = "I"
+_CODES: Final = f"utf-32-{sys.byteorder[0]}e"
+_SPACE: Final = ord(" ")
 
 
 def is_cjk(place: str) -> bool:
@@ -154,7 +165,7 @@ def _add_any(text: str, found: Places) -> None:
             if is_run and unicodedata.is_normalized("NFKC", text_of_token):
                 characters = text_of_token.strip(_VOICING)
                 run.append(characters)
-                found.row.append(" ".join(characters))
+                found.row.append(spaced(characters))
                 continue
             for place, parts in _places_in(text_of_token):
                 found.row.append(place)
@@ -191,6 +202,8 @@ def _ascii_row(text: str) -> str:
 
 
 def _add_ascii_parts(text: str, found: Places) -> None:
+    if text == text.lower():
+        return
     cases = text.translate(_ASCII_CASES)
     for hump in ("aA", "AAa"):
         at = cases.find(hump)
@@ -217,6 +230,27 @@ def _places_in(token: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
         parts = _parts(part.group()) if len(pieces) == 1 else ()
         found.extend((piece, parts) for piece in pieces)
     return tuple(found)
+
+
+def spaced(run: str) -> str:
+    """The characters of a run with a space between them."""
+    if len(run) < _LONG_RUN:
+        return " ".join(run)
+    codes = array(_CODE, run.encode(_CODES))
+    row = array(_CODE, [_SPACE]) * (2 * len(codes) - 1)
+    row[::2] = codes
+    return row.tobytes().decode(_CODES)
+
+
+def spaced_pairs(run: str) -> str:
+    """Every two neighbours of a run of two or more characters, with a space between them."""
+    if len(run) < _LONG_RUN:
+        return " ".join(map(add, run, run[1:]))
+    codes = array(_CODE, run.encode(_CODES))
+    row = array(_CODE, [_SPACE]) * (3 * len(codes) - 4)
+    row[::3] = codes[:-1]
+    row[1::3] = codes[1:]
+    return row.tobytes().decode(_CODES)
 
 
 def _pieces(word: str) -> list[str]:
