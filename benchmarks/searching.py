@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, closing
@@ -32,6 +33,7 @@ from benchmarks.search_peers import BareTantivy, ask_fts5, feed_fts5, feed_tanti
 from benchmarks.stores import opened
 from providers.sqlite.log_store import SqliteLogStore
 from providers.tantivy.index import TantivyIndex
+from server.wiring import THREAD_SWITCH_S
 from sessiongraph.corpus import Corpus
 from sessiongraph.cursor import KEY_BYTES, CursorCodec
 from sessiongraph.filters import ALL_EVENTS, ALL_SESSIONS, SessionSelection
@@ -123,7 +125,8 @@ def build_index(data_dir: Path) -> tuple[float, float]:
 
 @asynccontextmanager
 async def _searching(data_dir: Path) -> AsyncIterator[tuple[SqliteLogStore, Search]]:
-    """The store and a search over it, nothing running."""
+    """The store and a search over it as a server has them, nothing running."""
+    sys.setswitchinterval(THREAD_SWITCH_S)
     async with AsyncExitStack() as resources:
         store = await resources.enter_async_context(opened(data_dir / "log.db"))
         index = await asyncio.to_thread(TantivyIndex.open, data_dir / "index")

@@ -50,6 +50,11 @@ _GATHERED_S: Final = 0.1
 
 _NOTED_EVERY_S: Final = 10.0
 
+_PAUSE: Final = 4
+_LONGEST_PAUSE_S: Final = 8.0
+"""Between the commits of catching up: so many times as long as one takes, but no longer than that,
+since what is not committed is in memory."""
+
 
 @dataclass(frozen=True, slots=True)
 class Progress:
@@ -105,7 +110,7 @@ class Indexing:
         self._doubts = 0
         self._failed: SessionGraphError | None = None
         self._failing_since: float | None = None
-        self._committed_at = 0.0
+        self._due_at = 0.0
         self._on_progress: Callable[[Progress], None] | None = None
 
     @property
@@ -173,6 +178,7 @@ class Indexing:
         """
         await self._begin()
         self._on_progress = on_progress or _nobody_listens
+        self._due_at = self._now() + self._commit_s
         async with aclosing(self._feed.follow(self._start())) as batches:  # type: ignore[type-var]
             while self._start() < self._target:
                 await self._take(await anext(batches))
@@ -352,8 +358,13 @@ class Indexing:
             await self._commit()
             if self._on_progress is None:
                 _log.info("the full-text index has caught up", documents=self._index.documents)
-        if self._on_progress is not None and self._now() - self._committed_at >= self._commit_s:
+        if self._on_progress is not None and self._now() >= self._due_at:
+            begun = self._now()
             await self._commit()
+            # The next documents wait for a commit: it takes a part of the time of building only.
+            took = self._now() - begun
+            pause = min(_PAUSE * took, _LONGEST_PAUSE_S)
+            self._due_at = self._now() + max(self._commit_s, pause)
             self._on_progress(await self.progress())
         self._note_progress()
         self._tell()
@@ -378,7 +389,6 @@ class Indexing:
                 await self._index.commit(self._taken)
                 self._is_dirty = False
         self._failing_since = None
-        self._committed_at = self._now()
         self._tell()
 
     def _tell(self) -> None:
