@@ -27,7 +27,7 @@ def feed_tantivy(path: Path, documents: int, sessions: int) -> tuple[float, floa
     """Documents a second of one thread that has the tokens already, and megabytes it took."""
     path.mkdir()
     each = documents // sessions
-    made: list[tuple[DocumentMaker, int, str]] = []
+    event_type = "user/message"
     rate_s = 0.0
     index = tantivy.Index(SCHEMA, str(path))
     writer = index.writer(WRITER_BYTES, 1)
@@ -41,7 +41,8 @@ def feed_tantivy(path: Path, documents: int, sessions: int) -> tuple[float, floa
             ]
             begun = time.perf_counter()
             for maker, seq, tokens in made:
-                writer.add_document(maker.document(maker.traits("user/message"), seq, seq, tokens))
+                traits = maker.traits(event_type)
+                writer.add_document(maker.document(traits, seq, seq, tokens, seq))
             rate_s += time.perf_counter() - begun
         begun = time.perf_counter()
         writer.commit()

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from sessiongraph.event import SessionEvent
 from sessiongraph.filters import Range
 from sessiongraph.header import SessionHeader
-from sessiongraph.search.ports import Forget, Held, Hit, IndexChange, Ranking, Watermark
+from sessiongraph.search.ports import Forget, Held, Hit, IndexChange, Ranking, Watermark, check_of
 from sessiongraph.search.question import IndexFilter, MatchMode, Question, SearchText, Term
 from sessiongraph.text import semantic_text
 
@@ -167,8 +167,8 @@ class PlainIndexObservation:
         held = []
         for session_id, epoch in logs:
             mine = [each for each in self.taken if each.header.session_id == session_id]
-            seqs = [each.event.seq for each in mine if each.epoch == epoch]
-            held.append(Held(len(seqs), sum(seqs), len(mine) - len(seqs)))
+            checks = [check_of(each.event.seq, each.text) for each in mine if each.epoch == epoch]
+            held.append(Held(len(checks), sum(checks), len(mine) - len(checks)))
         return held
 
     async def rank(self, question: Question, least: int, *, distinct: bool) -> Ranking:

@@ -29,9 +29,9 @@ from sessiongraph.search.ports import Watermark
 from sessiongraph.search.question import Term
 
 TEXT, TRAITS, KEY = "text", "traits", "key"
-TIME, SEQ, LOG, CREATED = "time", "seq", "log", "created"
+TIME, SEQ, LOG, CREATED, CHECK = "time", "seq", "log", "created", "check"
 
-DOCUMENT_FORMAT: Final = 1
+DOCUMENT_FORMAT: Final = 2
 """Changes whenever the same event becomes another document."""
 
 _GAP: Final = "\x1f"
@@ -44,7 +44,7 @@ def _schema() -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     builder.add_text_field(TEXT, tokenizer_name="whitespace", index_option="position")
     builder.add_text_field(TRAITS, tokenizer_name="whitespace", index_option="basic")
-    for name in (TIME, SEQ, LOG, CREATED):
+    for name in (TIME, SEQ, LOG, CREATED, CHECK):
         builder.add_integer_field(name, fast=True)
     builder.add_bytes_field(KEY, stored=True)
     return builder.build()
@@ -121,7 +121,9 @@ class DocumentMaker:
             traits = self._traits[event_type] = f" {self._common} {type_trait(event_type)} "
         return traits
 
-    def document(self, traits: str, seq: int, time: int, tokens: str) -> tantivy.Document:
+    def document(
+        self, traits: str, seq: int, time: int, tokens: str, check: int
+    ) -> tantivy.Document:
         """The document of one event, whose text is tokens already."""
         document = tantivy.Document()
         document.add_text(TEXT, tokens)
@@ -130,6 +132,7 @@ class DocumentMaker:
         document.add_integer(SEQ, seq)
         document.add_integer(LOG, self._number)
         document.add_integer(CREATED, self.created)
+        document.add_integer(CHECK, check)
         document.add_bytes(KEY, self._key)
         return document
 

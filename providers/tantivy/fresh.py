@@ -53,6 +53,7 @@ class FreshDocument:
     created: int
     row: str
     traits: str
+    check: int
 
     @property
     def length(self) -> int:

@@ -37,7 +37,7 @@ from providers.tantivy.folder import IndexFolder
 from providers.tantivy.fresh import FreshDocument, Statistics
 from providers.tantivy.observations import FreshView, KnownLogs, TantivyObservation
 from sessiongraph.errors import IndexFailed
-from sessiongraph.search.ports import Forget, IndexChange, Learn, Watermark
+from sessiongraph.search.ports import Forget, IndexChange, Learn, Watermark, check_of
 from sessiongraph.text import semantic_text
 
 T = TypeVar("T")
@@ -307,6 +307,7 @@ def _learn(writer: tantivy.IndexWriter, change: Learn) -> Iterator[FreshDocument
             )
             continue
         if text:
+            seq, time, check = event.seq, event.time, check_of(event.seq, text)
             tokens, traits = tokens_of(text), maker.traits(event.type)
-            writer.add_document(maker.document(traits, event.seq, event.time, tokens))
-            yield FreshDocument(maker.key, event.seq, event.time, maker.created, tokens, traits)
+            writer.add_document(maker.document(traits, seq, time, tokens, check))
+            yield FreshDocument(maker.key, seq, time, maker.created, tokens, traits, check)

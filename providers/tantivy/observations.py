@@ -29,7 +29,17 @@ from typing import Any, Final, NamedTuple, cast
 import tantivy
 from typing_extensions import override
 
-from providers.tantivy.documents import LOG, SEQ, TEXT, TIME, LogKey, key_in, key_of, tokens_in_row
+from providers.tantivy.documents import (
+    CHECK,
+    LOG,
+    SEQ,
+    TEXT,
+    TIME,
+    LogKey,
+    key_in,
+    key_of,
+    tokens_in_row,
+)
 from providers.tantivy.failures import index_failures
 from providers.tantivy.fresh import FreshDocument, Statistics, fresh_matches
 from providers.tantivy.queries import of_log, of_session, query_of
@@ -143,7 +153,7 @@ class TantivyObservation:
     @property
     def documents(self) -> int:
         """How many there are, the watermark aside."""
-        gone = sum(self._seqs(of_session(each))[0] for each in self._fresh.forgotten)
+        gone = sum(self._sums(of_session(each))[0] for each in self._fresh.forgotten)
         return max(0, self._searcher.num_docs - 1) - gone + self._fresh.count
 
     async def held(self, logs: Sequence[tuple[str, int]]) -> list[Held]:
@@ -152,25 +162,25 @@ class TantivyObservation:
 
     def _held(self, logs: Sequence[tuple[str, int]]) -> list[Held]:
         wanted = {session_id for session_id, _ in logs}
-        fresh: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
+        fresh: defaultdict[str, list[FreshDocument]] = defaultdict(list)
         for each in islice(self._fresh.documents, self._fresh.count):
             if each.key.session_id in wanted:
-                fresh[each.key.session_id].append((each.key.epoch, each.seq))
+                fresh[each.key.session_id].append(each)
         with index_failures("read"):
             return [self._held_of(*log, fresh.get(log[0], ())) for log in logs]
 
-    def _held_of(self, session_id: str, epoch: int, fresh: Sequence[tuple[int, int]]) -> Held:
-        seqs = [seq for of_epoch, seq in fresh if of_epoch == epoch]
-        others = len(fresh) - len(seqs)
+    def _held_of(self, session_id: str, epoch: int, fresh: Sequence[FreshDocument]) -> Held:
+        checks = [each.check for each in fresh if each.key.epoch == epoch]
+        others = len(fresh) - len(checks)
         if session_id in self._fresh.forgotten:
-            return Held(len(seqs), sum(seqs), others)
-        of_all, _ = self._seqs(of_session(session_id))
-        count, total = self._seqs(of_log(session_id, key_of(session_id, epoch).number()))
-        return Held(count + len(seqs), total + sum(seqs), of_all - count + others)
+            return Held(len(checks), sum(checks), others)
+        of_all, _ = self._sums(of_session(session_id))
+        count, total = self._sums(of_log(session_id, key_of(session_id, epoch).number()))
+        return Held(count + len(checks), total + sum(checks), of_all - count + others)
 
-    def _seqs(self, query: tantivy.Query) -> tuple[int, int]:
-        """How many committed documents answer, and the sum of their seqs."""
-        found = self._searcher.aggregate(query, {SEQ: {"stats": {"field": SEQ}}})[SEQ]
+    def _sums(self, query: tantivy.Query) -> tuple[int, int]:
+        """How many committed documents answer, and the sum of their checks."""
+        found = self._searcher.aggregate(query, {CHECK: {"stats": {"field": CHECK}}})[CHECK]
         return int(found["count"]), int(found["sum"])
 
     async def rank(self, question: Question, least: int, *, distinct: bool) -> Ranking:

@@ -11,9 +11,10 @@ placement, whether a session is live) is not in it.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from sessiongraph.event import Seq, SessionEvent
 from sessiongraph.header import EpochMillis, SessionHeader
@@ -74,17 +75,30 @@ class Ranking:
     complete: bool
 
 
+_CRC_BITS: Final = (1 << 32) - 1
+_CHECK_BITS: Final = (1 << 28) - 1
+
+
 @dataclass(frozen=True, slots=True)
 class Held:
     """What an index holds of one log.
 
-    documents: how many. seqs: the sum of their seqs.
+    documents: how many. checks: the sum of :func:`check_of` each of them.
     others: documents of the same session that are of other logs than this one.
     """
 
     documents: int
-    seqs: int
+    checks: int
     others: int
+
+
+def check_of(seq: Seq, text: str) -> int:
+    """A number of 28 bits for a document, by which it is told from others without its text.
+
+    The sum of some millions of them is exact as a float, which is how an index may add them up.
+    """
+    octets = text.encode("utf-8", "surrogatepass")
+    return zlib.crc32(octets, seq & _CRC_BITS) & _CHECK_BITS
 
 
 class IndexObservation(Protocol):

@@ -101,7 +101,7 @@ def _cut(piece: str, spans: _Spans, most: int, cut_before: bool, cut_behind: boo
     shown_end = start + len(shown)
     highlights = tuple(
         [
-            Span(at + shift, (end if end < shown_end else shown_end) + shift)
+            Span(at + shift, min(shown_end, end) + shift)
             for at, end in spans
             if start <= at < shown_end
         ]

@@ -27,7 +27,7 @@ from sessiongraph.ports import (
     StoredSession,
 )
 from sessiongraph.search.growth import ENDING, commits_between, is_of_log, pages_of
-from sessiongraph.search.ports import Held, IndexObservation, SearchIndex, Watermark
+from sessiongraph.search.ports import Held, IndexObservation, SearchIndex, Watermark, check_of
 from sessiongraph.text import semantic_text
 
 _TOGETHER: Final = 200
@@ -137,27 +137,28 @@ class _Comparison:
         if held.others:
             return f"{held.others} documents are of an earlier state of the log"
         try:
-            documents, seqs = await self._expected(stored, end)
+            documents, checks = await self._expected(stored, end)
         except CorruptSession:
             return None  # the verification of the store tells what is wrong there
         if held.documents != documents:
             return f"{held.documents} documents are indexed, {documents} are in the log"
-        if held.seqs != seqs:
+        if held.checks != checks:
             return "the documents that are indexed are not those of the log"
         return None
 
     async def _expected(self, stored: StoredSession, end: Seq) -> tuple[int, int]:
-        """How many documents a log has up to a seq, and the sum of their seqs."""
-        documents = seqs = 0
+        """How many documents a log has up to a seq, and the sum of their checks."""
+        documents = checks = 0
         async for events in pages_of(self._reader, stored, 0, end):
             for event in events:
                 try:
-                    is_document = bool(semantic_text(event))
+                    text = semantic_text(event)
                 except ValueError:
-                    is_document = False
-                documents += is_document
-                seqs += event.seq * is_document
-        return documents, seqs
+                    continue
+                if text:
+                    documents += 1
+                    checks += check_of(event.seq, text)
+        return documents, checks
 
     async def _of_deleted(self) -> int:
         """Documents of logs that were deleted since the watermark."""

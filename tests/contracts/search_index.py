@@ -29,6 +29,7 @@ from sessiongraph.search.ports import (
     Learn,
     SearchIndex,
     Watermark,
+    check_of,
 )
 from sessiongraph.search.question import IndexFilter, MatchMode, Question, SearchText
 from tests.plain_search import PlainIndex
@@ -310,9 +311,11 @@ class SearchIndexContract:
             Forget("c"),
         ]
         logs = [("a", 1), ("a", 4), ("b", 1), ("b", 2), ("b", 3), ("c", 1), ("nobody", 1)]
+        words = sum(check_of(seq, "word") for seq in range(3))
+        fifth, seventh = check_of(5, "word"), check_of(7, "word")
         expected = [
-            *(Held(0, 0, 1), Held(1, 5, 0), Held(3, 3, 1), Held(1, 7, 3), Held(0, 0, 4)),
-            *(Held(0, 0, 0), Held(0, 0, 0)),
+            *(Held(0, 0, 1), Held(1, fifth, 0), Held(3, words, 1), Held(1, seventh, 3)),
+            *(Held(0, 0, 4), Held(0, 0, 0), Held(0, 0, 0)),
         ]
 
         async def check() -> None:

@@ -145,10 +145,13 @@ def test_documents_that_are_too_few_too_many_or_others_are_found_out(
                 await one.index.commit(watermark)
                 return await one.faults()
 
-            wrong = [Forget("a"), learn("a", says(0, "x"), says(1, "x"), epoch=epochs["a"])]
-            assert await broken(*wrong) == [
-                ("a", "the documents that are indexed are not those of the log")
-            ]
+            elsewhere = says(0, "word one"), says(1, "word two")
+            other = says(0, "word one"), says(2, "word too")
+            for said in (elsewhere, other):
+                wrong = [Forget("a"), learn("a", *said, epoch=epochs["a"])]
+                assert await broken(*wrong) == [
+                    ("a", "the documents that are indexed are not those of the log")
+                ]
             lost = ("a", "1 documents are indexed, 2 are in the log")
             assert await broken(Forget("a"), learn("a", "word", epoch=epochs["a"])) == [lost]
             double = ("silent", "1 documents are indexed, 0 are in the log")
