@@ -95,7 +95,9 @@ class TantivyIndex:
 
     @classmethod
     def open_for_reading(cls, path: Path) -> TantivyIndex:
-        """The index of a folder beside whoever writes it; :meth:`refresh` shows later commits.
+        """The index of a folder beside whoever writes it, as of now: open it again to see more.
+
+        Whoever writes it may have put it away and begun another one in its place.
 
         Raises:
             InvalidConfig: the folder is somebody else's.
@@ -142,14 +144,6 @@ class TantivyIndex:
         fresh = state.fresh
         view = FreshView(fresh, len(fresh), state.forgotten, state.statistics)
         return TantivyObservation(state.searcher, self._logs, view)
-
-    async def refresh(self) -> None:
-        """Show what others have committed meanwhile.
-
-        Raises:
-            IndexFailed: it cannot be read.
-        """
-        await self._in(self._thread, self._look)
 
     async def damages(self) -> list[str]:
         """What is wrong with the files of the last commit, found by reading all of them."""
