@@ -6,7 +6,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sessiongraph.search.analysis import LONGEST_PLACE, places_of, words_of
+from sessiongraph.search.analysis import (
+    LONGEST_PLACE,
+    places_of,
+    spaced,
+    spaced_pairs,
+    words_of,
+)
 from tests.contracts.search_index import texts
 from tests.plain_search import plain_words
 
@@ -108,3 +114,9 @@ def test_the_work_grows_with_the_text_and_no_faster(text: str) -> None:
     begun = time.perf_counter()
     places_of(text)
     assert time.perf_counter() - begun < 2
+
+
+@given(st.text(st.sampled_from("重试失败了缓存\U00020000\uac00カ"), min_size=2, max_size=40))
+def test_runs_are_spaced_out_alike_whatever_their_length(run: str) -> None:
+    assert spaced(run) == " ".join(run)
+    assert spaced_pairs(run).split(" ") == [run[at : at + 2] for at in range(len(run) - 1)]

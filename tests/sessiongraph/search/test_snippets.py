@@ -58,6 +58,21 @@ def test_what_always_holds_of_a_snippet(text: str, query: str, mode: MatchMode, 
             )
 
 
+@given(
+    words=st.lists(st.sampled_from(["ab", "b", "bab", "a", "ba1", "_", "-", "1"]), max_size=30),
+    joints=st.sampled_from(["", " ", "_", ", "]),
+    query=st.sampled_from(["ab", "b ab", "a ba1 x", "bab b", "ab_b a"]),
+    mode=modes,
+)
+def test_words_are_marked_alike_however_they_are_looked_for(
+    words: list[str], joints: str, query: str, mode: MatchMode
+) -> None:
+    text = f"x{joints.join(words)}. {' '.join(words)}"
+    quickly = shown(text, query, 10_000, mode).highlights
+    with_care = shown(f"{text} é", query, 10_000, mode).highlights
+    assert quickly == with_care
+
+
 @pytest.mark.parametrize(
     ("text", "query", "snippet", "highlighted"),
     [
