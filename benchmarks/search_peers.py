@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from benchmarks.search_corpus import headers, texts
 from benchmarks.stores import batches
 from providers.sqlite.log_store import SqliteLogStore
 from providers.tantivy.documents import LOG, SCHEMA, SEQ, DocumentMaker, key_in, tokens_of
-from providers.tantivy.index import WRITER_BYTES
+from providers.tantivy.index import WRITER_BYTES, give_way
 from providers.tantivy.queries import query_of
 from sessiongraph.search.question import Question
 from sessiongraph.text import semantic_text
@@ -24,13 +25,17 @@ _ROWS = 10_000
 
 
 def feed_tantivy(path: Path, documents: int, sessions: int) -> tuple[float, float]:
-    """Documents a second of one thread that has the tokens already, and megabytes it took."""
+    """Documents a second of one thread that has the tokens already, and megabytes it took.
+
+    The threads that write segments give way to other programs as ours do.
+    """
     path.mkdir()
     each = documents // sessions
     event_type = "user/message"
     rate_s = 0.0
     index = tantivy.Index(SCHEMA, str(path))
-    writer = index.writer(WRITER_BYTES, 1)
+    with ThreadPoolExecutor(1, initializer=give_way) as patient:
+        writer = patient.submit(index.writer, WRITER_BYTES, 1).result()
     makers = [DocumentMaker(header, 1) for header in headers(sessions)]
     with PeakMemory() as memory:
         for number, batch in enumerate(batches(texts(documents), _ROWS)):

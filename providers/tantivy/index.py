@@ -67,7 +67,7 @@ class TantivyIndex:
         self._writer_bytes = writer_bytes
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="index-writer")
         self._slow_thread = ThreadPoolExecutor(
-            1, thread_name_prefix="index-committer", initializer=_give_way
+            1, thread_name_prefix="index-committer", initializer=give_way
         )
         self._writing = threading.Lock()
         self._logs = KnownLogs()
@@ -258,7 +258,7 @@ class TantivyIndex:
         self._state = self._writer = self._index = None
 
 
-def _give_way() -> None:
+def give_way() -> None:
     """Let everybody else have the processor first, where threads can be told so.
 
     Tantivy's own threads are begun by whoever opens or commits, and take after it.
