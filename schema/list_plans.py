@@ -140,7 +140,8 @@ def _object_plan(
         plan.has_slow |= inner.slow
         complete = inner.within(name, object_type.name)
         source = attribute or definition.extensions["strawberry-definition"].base_resolver
-        plan.signature.append((name, str(definition.type), source, *map(id, selection)))
+        nodes = [id(each.node) for each in selection]
+        plan.signature.append((name, str(definition.type), source, *nodes))
         if attribute is None:
             plan.computed.append((name, cast("Compute", compute), complete))
         elif (kind := _EXACT.get(named(definition.type).name)) and not _is_list(definition):
