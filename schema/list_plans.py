@@ -118,7 +118,7 @@ def _object_plan(
     fields, deferred, _ = executor.collect_subfields(object_type, details)
     if deferred or (middleware is not None and middleware.middlewares):
         return None
-    plan = ObjectPlan(object_type, dict.fromkeys(fields))
+    plan = ObjectPlan(object_type, dict.fromkeys(fields), [(object_type.is_type_of,)])
     for name, selection in fields.items():
         field_name = selection[0].node.name.value
         if field_name == "__typename":

@@ -281,11 +281,25 @@ class Sure:
     @staticmethod
     @always_resolves
     def resolve_type(value: Any, _info: object, _interface: object) -> str:
-        return "Other" if getattr(value, "values", {}).get("kind") == "Other" else "Thing"
+        return "Second" if getattr(value, "values", {}).get("kind") == "Other" else "First"
+
+    @staticmethod
+    def is_type_of(value: Any, _info: object) -> bool:
+        return isinstance(value, Anything)
 
 
 @strawberry.type
-class Thing(Named, Sure):
+class First(Sure):
+    small: int | None
+
+
+@strawberry.type
+class Second(Sure):
+    flag: bool | None
+
+
+@strawberry.type
+class Thing(Named):
     number: int
     small: int | None
     ratio: float | None
@@ -322,7 +336,7 @@ class Thing(Named, Sure):
 
 
 @strawberry.type
-class Other(Named, Sure):
+class Other(Named):
     size: int
 
     @staticmethod
@@ -343,7 +357,7 @@ class Query:
 
 
 WORLD = [
-    strawberry.Schema(Query, types=[Other], execution_context_class=executor)
+    strawberry.Schema(Query, types=[Other, First, Second], execution_context_class=executor)
     for executor in (None, PlannedLists)
 ]
 
@@ -394,7 +408,7 @@ things: st.SearchStrategy[Any] = st.deferred(
             "all { F }",
             "named { __typename name ... on Thing { F } ... on Other { size } }",
             "sure { again: name number name }",
-            "sure { __typename number ... on Thing { F } }",
+            "sure { __typename number ... on First { small } ... on Second { flag } }",
         ]
     ),
     later=st.booleans(),
