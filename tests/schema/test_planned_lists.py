@@ -281,7 +281,7 @@ class Sure:
     @staticmethod
     @always_resolves
     def resolve_type(value: Any, _info: object, _interface: object) -> str:
-        return "Second" if getattr(value, "values", {}).get("kind") == "Other" else "First"
+        return "Beta" if getattr(value, "values", {}).get("kind") == "Other" else "Alpha"
 
     @staticmethod
     def is_type_of(value: Any, _info: object) -> bool:
@@ -289,12 +289,12 @@ class Sure:
 
 
 @strawberry.type
-class First(Sure):
+class Alpha(Sure):
     small: int | None
 
 
 @strawberry.type
-class Second(Sure):
+class Beta(Sure):
     flag: bool | None
 
 
@@ -357,7 +357,7 @@ class Query:
 
 
 WORLD = [
-    strawberry.Schema(Query, types=[Other, First, Second], execution_context_class=executor)
+    strawberry.Schema(Query, types=[Other, Alpha, Beta], execution_context_class=executor)
     for executor in (None, PlannedLists)
 ]
 
@@ -408,7 +408,7 @@ things: st.SearchStrategy[Any] = st.deferred(
             "all { F }",
             "named { __typename name ... on Thing { F } ... on Other { size } }",
             "sure { again: name number name }",
-            "sure { __typename number ... on First { small } ... on Second { flag } }",
+            "sure { __typename number ... on Alpha { small } ... on Beta { flag } }",
         ]
     ),
     later=st.booleans(),
