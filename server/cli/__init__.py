@@ -15,7 +15,6 @@ import rich_click as click
 from server.cli.failures import failure_line
 from server.cli.program import program
 
-
 _OBJECTS_BEFORE_COLLECTION: Final = 10_000
 """New objects that make the collector look for cycles; at the usual 700 it takes a fifth of the
 time in which modules are imported, and a tenth of that in which a thousand followers are woken."""
