@@ -12,7 +12,8 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, groupby
+from operator import itemgetter
 from typing import Any, Final
 
 from providers.sqlite import carried, codec
@@ -40,10 +41,11 @@ _INTO_EVENTS: Final = (
 _INSERT_EVENT: Final = f"INSERT {_INTO_EVENTS} {_ROW}"
 # FAIL spares the journal that would take back one statement: an error takes back the transaction.
 _INSERT_EVENTS: Final = f"INSERT OR FAIL {_INTO_EVENTS} {','.join([_ROW] * _ROWS_AT_ONCE)}"
-_SHADOW: Final = "UPDATE events SET replaced_by = ?, lane = lane + 1 WHERE id = ?"
+_SHADOW: Final = "UPDATE OR FAIL events SET replaced_by = ?, lane = lane + 1 WHERE id IN ({})"
 _INTO_CITERS: Final = "INSERT OR IGNORE INTO citers (node, citer) VALUES "
 _INSERT_CITER: Final = f"{_INTO_CITERS} (?,?)"
 _INSERT_CITERS: Final = f"{_INTO_CITERS} {','.join(['(?,?)'] * _ROWS_AT_ONCE)}"
+_INSERT_CARRIED: Final = f"{carried.INTO} {','.join([carried.VALUES] * _ROWS_AT_ONCE)}"
 _WIDEN_SPAN: Final = (
     "INSERT INTO spans (log, level, block, low, high) VALUES (?,?,?,?,?) "
     "ON CONFLICT DO UPDATE SET low = min(low, excluded.low), high = max(high, excluded.high)"
@@ -88,13 +90,12 @@ def insert_events(connection: sqlite3.Connection, batches: Sequence[Batch]) -> N
 
 def write_derived(connection: sqlite3.Connection, batches: Sequence[Batch]) -> None:
     """What follows from the events of some batches, without the events."""
-    for sql, rows in (
-        (_SHADOW, [row for batch in batches for row in batch.shadowed]),
-        (_INSERT_CITATION, [row for batch in batches for row in batch.citations]),
-        (carried.INSERT, [row for batch in batches for row in batch.carried]),
-    ):
-        if rows:
-            connection.executemany(sql, rows)
+    shadow(connection, [row for batch in batches for row in batch.shadowed])
+    citations = [row for batch in batches for row in batch.citations]
+    if citations:
+        connection.executemany(_INSERT_CITATION, citations)
+    carrying = [row for batch in batches for row in batch.carried]
+    _insert(connection, carried.INSERT, _INSERT_CARRIED, carrying)
     citers = [row for batch in batches for row in batch.citers]
     _insert(connection, _INSERT_CITER, _INSERT_CITERS, citers)
     connection.executemany(
@@ -120,7 +121,12 @@ def _insert(
 
 def shadow(connection: sqlite3.Connection, shadowed: Sequence[tuple[int, int]]) -> None:
     """Mark rows as replaced: (id of the replacer, id of the row)."""
-    connection.executemany(_SHADOW, shadowed)
+    for replacer, pairs in groupby(shadowed, key=itemgetter(0)):
+        rows = [row for _, row in pairs]
+        for start in range(0, len(rows), _ROWS_AT_ONCE):
+            some = rows[start : start + _ROWS_AT_ONCE]
+            marks = ",".join("?" * len(some))
+            connection.execute(_SHADOW.format(marks), (replacer, *some))
 
 
 def prepare(log: int, placed: Sequence[PlacedEntry], types: Mapping[str, int]) -> Batch:

@@ -22,7 +22,9 @@ BLOCK_SHIFT: Final = 12
 
 _ROWS: Final = 500
 
-INSERT: Final = "INSERT INTO carried (id, octets, checkpoint) VALUES (?, ?, ?)"
+INTO: Final = "INSERT OR FAIL INTO carried (id, octets, checkpoint) VALUES"
+VALUES: Final = "(?,?,?)"
+INSERT: Final = f"{INTO} {VALUES}"
 
 _SUM_OF: Final = f"log = {{0}} >> {SEQ_SHIFT} AND block = ({{0}} & {LOW_32}) >> {BLOCK_SHIFT}"
 _IS_CURRENT: Final = "(SELECT replaced_by FROM events WHERE id = {0}) IS NULL"
