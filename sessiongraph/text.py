@@ -7,7 +7,7 @@ rest joined by newlines. An event without text is no document.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from sessiongraph.event import SessionEvent
@@ -29,7 +29,7 @@ _BLOCKING_DECISIONS: Final = frozenset({"block", "deny"})
 def semantic_text(event: SessionEvent) -> str:
     """The searchable text of an event, empty when it has none."""
     parts_of = _PARTS.get(event.type)
-    if parts_of is None or not isinstance(event.data, Mapping):
+    if parts_of is None or not isinstance(event.data, dict):
         return ""
     trimmed = (part.strip() for part in parts_of(event.data) if isinstance(part, str))
     return "\n".join(part for part in trimmed if part)
@@ -57,7 +57,7 @@ def _tool_result(data: Data) -> Iterator[Any]:
 
 
 def _block_parts(block: Block) -> Iterator[Any]:
-    if not isinstance(block, Mapping):
+    if not isinstance(block, dict):
         return
     kind = block.get("type")
     if kind in ("text", "reasoning"):
@@ -73,7 +73,7 @@ def _block_parts(block: Block) -> Iterator[Any]:
 def _todo_write(data: Data) -> Iterator[Any]:
     todos = data.get("todos")
     for item in todos if isinstance(todos, list) else ():
-        if isinstance(item, Mapping):
+        if isinstance(item, dict):
             yield item.get("status")
             yield item.get("content")
 
@@ -94,7 +94,7 @@ def _hook_result(data: Data) -> Iterator[Any]:
 
 def _retry(data: Data) -> Iterator[Any]:
     failure = data.get("failure")
-    yield failure.get("message") if isinstance(failure, Mapping) else failure
+    yield failure.get("message") if isinstance(failure, dict) else failure
 
 
 def _command_done(data: Data) -> Iterator[Any]:
@@ -105,7 +105,7 @@ def _command_done(data: Data) -> Iterator[Any]:
 
 def _error(data: Data) -> Iterator[Any]:
     error = data.get("error")
-    yield error.get("message") if isinstance(error, Mapping) else error
+    yield error.get("message") if isinstance(error, dict) else error
 
 
 _PARTS: Final[dict[str, Callable[[Data], Iterator[Any]]]] = {
