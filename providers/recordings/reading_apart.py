@@ -8,7 +8,8 @@ which opens the file again and hands its entries back. Always true:
 * the other process is never further ahead than a pipe holds and what it is working on;
 * one reading has one process for itself; where none is free, the file is read here;
 * a process that was given up in the middle of a file, or ends by itself, is never asked again; a
-  file whose process ended is refused, with how it ended.
+  file whose process ended is refused, with how it ended;
+* where a process cannot be started, its file and all later ones are read here.
 
 Processes are kept for the next file, for a while, because starting one costs as much as reading
 some megabytes.
@@ -27,11 +28,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final
 
+import structlog
+
 from providers.recordings.reading_messages import (
     EntriesRead,
     ReadingRefused,
     ReadingRewritten,
     ReadRequest,
+    Ready,
     WholeRead,
     receive,
     send,
@@ -47,6 +51,8 @@ from sessiongraph.ports import (
     RecordingState,
 )
 from sessiongraph.redaction import Redaction
+
+_log: Final = structlog.get_logger(__name__)
 
 STARTED_FROM_BYTES: Final = 1024 * 1024
 """How much of a file must be unread, as it lies on disk, for a process to be started."""
@@ -134,10 +140,16 @@ class ReadingApart:
                 return None
             try:
                 process = _Process()
-            except OSError:  # no process can be had just now
+            except OSError as error:
+                self.give_up(error.strerror or str(error))
                 return None
             self._busy.add(process)
             return process
+
+    def give_up(self, reason: str) -> None:
+        """Read everything here from now on: no process can be had."""
+        self._most = 0
+        _log.warning("recordings are read in this process: no other can be started", reason=reason)
 
     def give_back(self, process: _Process, *, usable: bool) -> None:
         """Keep a process for the next reading, or end it."""
@@ -158,7 +170,7 @@ class _Process:
         # Its own session: what a terminal tells this process is not for that one. And it finds
         # modules where this one does, not in whatever directory it is started in.
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", _MODULE],
+            [sys.executable or "python3", "-P", "-m", _MODULE],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))},
@@ -168,6 +180,7 @@ class _Process:
         assert self._process.stdout is not None
         self._requests, self._answers = self._process.stdin, self._process.stdout
         self.idle_since = time.monotonic()
+        self._is_ready = False
 
     @property
     def pid(self) -> int:
@@ -185,8 +198,13 @@ class _Process:
         Raises:
             RecordingRefused: see ``RecordedLog.entries``; the process itself goes on.
             RecordingRewritten: likewise.
-            _Ended: the process has ended.
+            _NotStarted: the process has ended without having been there.
+            _Ended: it has ended.
         """
+        if not self._is_ready:
+            if not isinstance(receive(self._answers), Ready):
+                raise _NotStarted
+            self._is_ready = True
         with suppress(BrokenPipeError):
             send(self._requests, request)
         while (answer := receive(self._answers)) is not None:
@@ -214,6 +232,10 @@ class _Process:
         for pipe in (self._requests, self._answers):
             with suppress(OSError):  # a request that nobody took
                 pipe.close()
+
+
+class _NotStarted(Exception):
+    """A process ended before it was there."""
 
 
 class _Ended(Exception):
@@ -279,6 +301,9 @@ class _LogReadApart(RecordedLog):
         except (RecordingRefused, RecordingRewritten):
             usable = True
             raise
+        except _NotStarted:
+            self._apart.give_up(process.how_it_ended())
+            yield from self._log.entries()
         except _Ended:
             reason = f"the process that read it has ended ({process.how_it_ended()})"
             raise RecordingRefused(self._request.path, None, reason) from None

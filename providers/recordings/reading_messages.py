@@ -51,6 +51,11 @@ class ReadRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class Ready:
+    """The process is there; said once, before anything is asked."""
+
+
+@dataclass(frozen=True, slots=True)
 class EntriesRead:
     """Some entries, in order; octets: ``RecordedLog.bytes_read`` behind them."""
 
@@ -87,7 +92,7 @@ class ReadingRewritten:
     reason: str
 
 
-Answer = EntriesRead | WholeRead | ReadingRefused | ReadingRewritten
+Answer = Ready | EntriesRead | WholeRead | ReadingRefused | ReadingRewritten
 
 
 def send(pipe: IO[bytes], message: ReadRequest | Answer) -> None:

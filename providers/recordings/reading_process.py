@@ -24,6 +24,7 @@ from providers.recordings.reading_messages import (
     ReadingRefused,
     ReadingRewritten,
     ReadRequest,
+    Ready,
     WholeRead,
     receive,
     send,
@@ -55,6 +56,7 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
     Nobody asks twice without having heard the end of the first answer, so that what is not read of
     the requests is in the pipe and not in a buffer.
     """
+    send(answers, Ready())
     known: dict[bytes, RecordingReader] = {}
     while select.select([requests], [], [], IDLE_S)[0]:
         request = receive(requests)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -268,6 +269,18 @@ def test_a_process_that_was_killed_between_two_files_is_replaced(tmp_path: Path)
         os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
         assert len(tell(apart(DshReader(), path, None, None, None), None).entries) == MANY
         assert processes_of(apart) != [pid]
+
+
+@pytest.mark.parametrize("program", ["false", "no-such-program"])
+def test_where_no_process_can_be_started_files_are_read_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str
+) -> None:
+    path = write_file(tmp_path / "log.jsonl", [header_row(), *prompts(100)])
+    monkeypatch.setattr(sys, "executable", program)
+    with ReadingApart(started_from=0, used_from=0) as apart:
+        for _ in range(2):
+            assert len(tell(apart(DshReader(), path, None, None, None), None).entries) == 100
+            assert processes_of(apart) == []
 
 
 async def take(store: Any, reading: ReadingApart, *paths: Path, **options: Any) -> ImportReport:
