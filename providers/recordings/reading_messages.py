@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import marshal
 import pickle
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from struct import Struct
@@ -122,13 +121,14 @@ def receive(pipe: IO[bytes]) -> Any:
         return None
     if kind == _ENTRIES:
         octets, rows = marshal.loads(content)
-        return EntriesRead(octets, list(_entries_of(rows)))
+        return EntriesRead(octets, _entries_of(rows))
     return pickle.loads(content)
 
 
 def _row_of(recorded: RecordedEntry) -> tuple[Any, ...]:
-    entry = recorded.entry
-    media = tuple((each.name, each.content) for each in recorded.media)
+    entry, media = recorded.entry, None
+    if recorded.media:
+        media = [(each.name, each.content) for each in recorded.media]
     if isinstance(entry, SessionEvent):
         op = entry.surface_op
         return (
@@ -158,15 +158,21 @@ def _row_of(recorded: RecordedEntry) -> tuple[Any, ...]:
     )
 
 
-def _entries_of(rows: Iterable[tuple[Any, ...]]) -> Iterator[RecordedEntry]:
+def _entries_of(rows: list[tuple[Any, ...]]) -> list[RecordedEntry]:
+    entries: list[RecordedEntry] = []
+    entry: SessionEvent | DeltaRun
     for row in rows:
-        line, media = row[:2]
-        found = tuple(RecordedMedia(name, content) for name, content in media) if media else ()
         if len(row) == _MEMBERS_OF_EVENT:
-            _, _, seq, type_name, time, payload, op, sources, ignorable = row
+            line, media, seq, type_name, time, payload, op, sources, ignorable = row
             if op is not None:
                 op = APPEND if op[0] is None else SurfaceOp(*op)
-            event = SessionEvent(seq, type_name, time, payload, op, sources, ignorable)
-            yield RecordedEntry(event, line, found)
+            entry = SessionEvent(seq, type_name, time, payload, op, sources, ignorable)
         else:
-            yield RecordedEntry(DeltaRun(DeltaKind(row[2]), *row[3:]), line, found)
+            line, media, kind, *members = row
+            entry = DeltaRun(DeltaKind(kind), *members)
+        if media is None:
+            entries.append(RecordedEntry(entry, line))
+        else:
+            found = tuple(RecordedMedia(name, content) for name, content in media)
+            entries.append(RecordedEntry(entry, line, found))
+    return entries

@@ -29,7 +29,7 @@ from providers.recordings.reading_messages import (
     receive,
     send,
 )
-from sessiongraph.event import DeltaRun
+from sessiongraph.event import SessionEvent
 from sessiongraph.ports import (
     RecordedEntry,
     RecordedLog,
@@ -90,9 +90,10 @@ def _send_entries(log: RecordedLog, answers: IO[bytes]) -> None:
     for recorded in log.entries():
         batch.append(recorded)
         entry = recorded.entry
-        size += 16 * len(entry.texts) if isinstance(entry, DeltaRun) else len(entry.payload)
-        size += sum(len(each.content) for each in recorded.media)
-        if len(batch) >= _ENTRIES_AT_ONCE or size >= _BYTES_AT_ONCE:
+        size += len(entry.payload) if isinstance(entry, SessionEvent) else 16 * len(entry.texts)
+        for media in recorded.media:
+            size += len(media.content)
+        if size >= _BYTES_AT_ONCE or len(batch) >= _ENTRIES_AT_ONCE:
             send(answers, EntriesRead(log.bytes_read, batch))
             batch, size = [], 0
     if batch:
