@@ -25,6 +25,7 @@ from benchmarks.measuring import LoopPauses, alternating, in_fresh_process
 from benchmarks.scale import Scale
 from benchmarks.single_imports import import_into, memory_of_imports, opened_for_once
 from benchmarks.stores import create_session, header_of, prompt
+from providers.recordings.reading_apart import ReadingApart
 from providers.sqlite.log_store import SqliteLogStore
 from sessiongraph.filters import ALL_SESSIONS
 from sessiongraph.ports import PlacedEntry, SessionOrder
@@ -84,17 +85,19 @@ def _rates(scale: Scale, kind: Kind, path: Path, events: int) -> list[Figure]:
 
     async def run() -> dict[str, Sample]:
         async def ours(_: int) -> None:
-            await _import(path, path.parent / f"{kind.file}-{next(numbers)}.db")
+            async with opened_for_once(path.parent / f"{kind.file}-{next(numbers)}.db") as store:
+                await import_into(store, path, reading)
 
-        return await alternating(
-            scale.long_rounds,
-            {
-                "ours": ours,
-                "json.loads": lambda _: _decode(lines, json.loads),
-                "msgspec.json.decode": lambda _: _decode(lines, msgspec.json.decode),
-            },
-            warm_up=1,
-        )
+        with ReadingApart() as reading:
+            return await alternating(
+                scale.long_rounds,
+                {
+                    "ours": ours,
+                    "json.loads": lambda _: _decode(lines, json.loads),
+                    "msgspec.json.decode": lambda _: _decode(lines, msgspec.json.decode),
+                },
+                warm_up=1,
+            )
 
     taken = asyncio.run(run())
     rates = {name: _per_second(sample, size / 1e6, "MB/s") for name, sample in taken.items()}
@@ -171,8 +174,9 @@ def _feel_import(path: Path, store_path: Path) -> tuple[Felt, Felt]:
     """What is felt of an import, and in as long a time without one."""
 
     async def run() -> tuple[Felt, Felt]:
-        async with opened_for_once(store_path) as store:
-            return await _feel(store, lambda: import_into(store, path))
+        with ReadingApart() as reading:
+            async with opened_for_once(store_path) as store:
+                return await _feel(store, lambda: import_into(store, path, reading))
 
     return asyncio.run(run())
 
@@ -182,7 +186,8 @@ def _feel_deletion(path: Path, store_path: Path) -> tuple[Felt, Felt]:
 
     async def run() -> tuple[Felt, Felt]:
         async with opened_for_once(store_path) as store:
-            await import_into(store, path)
+            with ReadingApart() as reading:
+                await import_into(store, path, reading)
             return await _feel(store, lambda: _delete_all(store))
 
     return asyncio.run(run())
@@ -231,11 +236,6 @@ class _Appender:
             await asyncio.sleep(_BETWEEN_APPENDS_S)
         await working
         return waits
-
-
-async def _import(path: Path, store_path: Path) -> None:
-    async with opened_for_once(store_path) as store:
-        await import_into(store, path)
 
 
 async def _delete_all(store: SqliteLogStore) -> None:

@@ -21,6 +21,7 @@ from types import TracebackType
 from typing import Final, ParamSpec, TypeVar
 
 from benchmarks.figures import Sample
+from server.wiring import THREAD_SWITCH_S
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -52,8 +53,13 @@ async def alternating(
 
 
 def in_fresh_process(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """The result of a module's function, called in a new interpreter that ends behind it."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+    """The result of a module's function, called in a new interpreter that ends behind it.
+
+    Its threads take turns as those of the program do.
+    """
+    spawn = get_context("spawn")
+    turns = (THREAD_SWITCH_S,)
+    with ProcessPoolExecutor(1, spawn, sys.setswitchinterval, turns) as pool:
         return pool.submit(work, *args, **kwargs).result()
 
 

@@ -13,6 +13,7 @@ from benchmarks.figures import Figure, Limit, Sample
 from benchmarks.measuring import PeakMemory, in_fresh_process
 from benchmarks.stores import opened
 from providers.recordings.discovery import find_recordings
+from providers.recordings.reading_apart import ReadingApart
 from providers.sqlite.log_store import SqliteLogStore
 from server.wiring import READERS
 from sessiongraph.importing import Importer
@@ -29,13 +30,15 @@ async def opened_for_once(store_path: Path) -> AsyncIterator[SqliteLogStore]:
         left.unlink()
 
 
-async def import_into(store: SqliteLogStore, path: Path) -> None:
+async def import_into(store: SqliteLogStore, path: Path, reading: ReadingApart) -> None:
     """Import a file of one session.
+
+    reading: whose processes read it.
 
     Raises:
         RuntimeError: it was refused.
     """
-    importer = Importer(store, lambda: BEGINNING_MS)
+    importer = Importer(store, lambda: BEGINNING_MS, open_recording=reading)
     report = await importer.run(find_recordings([path], READERS))
     if report.refused or report.imported != 1:
         raise RuntimeError(f"{path.name} was not imported: {report.refused}")
@@ -70,7 +73,8 @@ def memory_of_imports(
 def _grown_by_import(path: Path) -> float:
     async def run() -> None:
         async with opened_for_once(path.with_suffix(".db")) as store:
-            await import_into(store, path)
+            with ReadingApart() as reading:
+                await import_into(store, path, reading)
 
     with PeakMemory() as memory:
         asyncio.run(run())

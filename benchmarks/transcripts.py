@@ -22,6 +22,7 @@ from benchmarks.measuring import alternating, in_fresh_process
 from benchmarks.scale import Scale
 from benchmarks.single_imports import import_into, memory_of_imports
 from benchmarks.stores import opened
+from providers.recordings.reading_apart import ReadingApart
 from server.data_directory import DataDirectory
 from server.settings import Settings
 from server.wiring import open_for_serving
@@ -66,8 +67,10 @@ def _rates(scale: Scale, name: str, path: Path) -> list[Figure]:
             places = [path.parent / f"{name}-{n}.db" for n in range(_WARM_UP + scale.long_rounds)]
             stores = iter([await stack.enter_async_context(opened(each)) for each in places])
 
+            reading = stack.enter_context(ReadingApart())
+
             async def ours(_: int) -> None:
-                await import_into(next(stores), path)
+                await import_into(next(stores), path, reading)
 
             runs = {"ours": ours, "msgspec.json.decode": decoding}
             return await alternating(scale.long_rounds, runs, warm_up=_WARM_UP)

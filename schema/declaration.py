@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import strawberry
 from strawberry.types import get_object_definition
 from strawberry.types.arguments import InputContext
+from typing_extensions import dataclass_transform
 
 from resolvers.context import RequestContext
 
@@ -44,6 +45,7 @@ def always_resolves(resolve_type: R) -> R:
     return resolve_type
 
 
+@dataclass_transform(kw_only_default=True, field_specifiers=(strawberry.field,))
 def input_type(cls: C) -> C:
     """Declare an input object."""
     return strawberry.input(cls, description=_description(cls))
@@ -57,7 +59,8 @@ def one_of(cls: C) -> C:
 def made_from(make: Callable[[Mapping[str, Any], InputContext], Any]) -> Callable[[C], C]:
     """Have an input object turned at once into what a function makes of its members.
 
-    For inputs of which many come together: the usual way costs as much as the rest of a write.
+    For inputs in which many others come together: the usual way costs as much as the rest of a
+    write.
     """
 
     def declare(cls: C) -> C:

@@ -19,13 +19,16 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Iterable, Mapping
-from typing import Any, Final, cast
+from typing import Any, Final, Self, cast
 
 from graphql import (
+    DocumentNode,
     FragmentDefinitionNode,
     FragmentSpreadNode,
+    GraphQLError,
     GraphQLOutputType,
     GraphQLResolveInfo,
+    GraphQLSchema,
     OperationDefinitionNode,
     SelectionSetNode,
     is_leaf_type,
@@ -34,6 +37,7 @@ from graphql.pyutils import Path, gather_with_cancel
 from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 from typing_extensions import override
 
+from schema.event_variables import EventVariables
 from schema.list_items import Complete, Details, Item, Light, Plan, SlowField
 from schema.list_plans import named, plan_of
 
@@ -45,7 +49,34 @@ KEPT_OPERATIONS: Final = 512
 
 
 class PlannedLists(StrawberryGraphQLCoreExecutionContext):
-    """Executes an operation; lists of several objects by plans."""
+    """Executes an operation; lists of several objects by plans, those of events it is given, too.
+
+    See :mod:`schema.event_variables` for the latter.
+    """
+
+    @classmethod
+    @override
+    def build(
+        cls,
+        schema: GraphQLSchema,
+        document: DocumentNode,
+        root_value: Any = None,
+        context_value: Any = None,
+        raw_variable_values: dict[str, Any] | None = None,
+        operation_name: str | None = None,
+        *rest: Any,
+        **options: Any,
+    ) -> list[GraphQLError] | Self:
+        given = raw_variable_values or {}
+        variables = EventVariables.of(document, operation_name, given)
+        before, behind = (schema, document, root_value, context_value), (operation_name, *rest)
+        executor = super().build(*before, variables.rest, *behind, **options)
+        if variables.are_set_aside:
+            if isinstance(executor, list):
+                executor = super().build(*before, given, *behind, **options)
+            else:
+                variables.put_back(executor.variable_values)
+        return cast("list[GraphQLError] | Self", executor)
 
     @override
     def complete_iterable_value(

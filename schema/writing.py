@@ -6,7 +6,7 @@ is an event that breaks a rule by itself; the message names the place in the inp
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 import strawberry
@@ -98,26 +98,30 @@ class SurfaceOpInput:
     replace: SurfaceRangeInput | None
 
 
-def _new_event(members: Mapping[str, Any], context: InputContext) -> NewEvent:
+def _new_event(members: Mapping[str, Any], place: Sequence[str | int], number: int) -> NewEvent:
     """The event as the writing service takes it, of members that have passed coercion.
+
+    place: of the list of events in the input; number: of the event in it.
 
     Raises:
         InvalidEvent, BadUserInput: see :class:`EventInput`.
     """
-    sources = members.get("sourceEventSeqs")
+    member = members.get
+    sources = member("sourceEventSeqs")
     try:
         return NewEvent.of(
             members["type"],
             members["data"],
-            time=members.get("time"),
-            surface_op=_surface_op(members.get("surfaceOp")),
+            time=member("time"),
+            surface_op=_surface_op(member("surfaceOp")),
             source_event_seqs=None if sources is None else tuple(sources),
-            ignorable=bool(members.get("ignorable")),
+            ignorable=bool(member("ignorable")),
         )
     except (InvalidEvent, BadUserInput) as error:
-        raise type(error)(f"{_place(context.path)}: {error.message}") from error
+        raise type(error)(f"{_place((*place, number))}: {error.message}") from error
     except RecursionError as error:
-        raise InvalidEvent(f"{_place(context.path)}: data is nested too deeply") from error
+        where = _place((*place, number))
+        raise InvalidEvent(f"{where}: data is nested too deeply") from error
 
 
 def _surface_op(members: Mapping[str, Any] | None) -> LoggedOp | None:
@@ -136,7 +140,6 @@ def _place(path: Iterable[str | int]) -> str:
     return "".join(steps).removeprefix(".")
 
 
-@made_from(_new_event)
 @input_type
 class EventInput:
     """An event to append.
@@ -162,6 +165,24 @@ class EventInput:
     ignorable: bool | None = strawberry.field(description="false is the same as leaving out.")
 
 
+def _append(members: Mapping[str, Any], context: InputContext) -> AppendEventsInput:
+    """The input with its events made, all in one go: there may be thousands.
+
+    Raises:
+        InvalidEvent, BadUserInput: see :class:`EventInput`.
+    """
+    place = (*context.path, "events")
+    events = [_new_event(event, place, number) for number, event in enumerate(members["events"])]
+    durability = context.convert(members.get("durability"), Durability, "durability")
+    return AppendEventsInput(
+        session_id=members["sessionId"],
+        events=cast("list[EventInput]", events),
+        expected_seq=members.get("expectedSeq"),
+        durability=cast("Durability | None", durability),
+    )
+
+
+@made_from(_append)
 @input_type
 class AppendEventsInput:
     """Events to append, all or none."""
@@ -177,7 +198,7 @@ class AppendEventsInput:
     durability: Durability | None = Durability.DURABLE
 
     def new_events(self) -> list[NewEvent]:
-        """The events as the writing service takes them; they were made one by one before this."""
+        """The events as the writing service takes them; they were made with the input."""
         return cast("list[NewEvent]", self.events)
 
 

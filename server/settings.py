@@ -112,6 +112,14 @@ class Settings(BaseSettings):
         description="Whether secrets in recorders' files (keys of well-known services, and random "
         "text behind names such as `password`) are replaced before anything is stored: on or off.",
     )
+    import_processes: int = Field(
+        default=1,
+        ge=0,
+        le=64,
+        description="Most processes that read large files of recorders for imports, so that the "
+        "server itself has less to do meanwhile; each takes about 50 MB and ends when it was not "
+        "needed for a minute. With 0 the server reads them itself (processes).",
+    )
     page_max: int = Field(
         default=200, ge=1, le=10_000, description="Most items in one page of a list (items)."
     )

@@ -16,6 +16,7 @@ from providers.recordings.claude_code import ClaudeCodeReader
 from providers.recordings.codex import CodexReader
 from providers.recordings.discovery import find_recordings
 from providers.recordings.dsh import DshReader
+from providers.recordings.reading_apart import ReadingApart
 from providers.sqlite.checkpoints import SqliteCheckpointStore
 from providers.sqlite.log_store import SqliteLogStore
 from resolvers.context import Services as OperationServices
@@ -30,7 +31,7 @@ from sessiongraph.cursor import KEY_BYTES, CursorCodec
 from sessiongraph.header import EpochMillis
 from sessiongraph.import_jobs import ImportJobs
 from sessiongraph.importing import Importer
-from sessiongraph.ports import RecordingReader
+from sessiongraph.ports import OpenRecording, RecordingReader
 from sessiongraph.projections.registry import Registry, register_installed
 from sessiongraph.projections.units import first_party_registry
 from sessiongraph.query import QueryLimits, SessionQuery
@@ -112,10 +113,11 @@ async def open_for_serving(settings: Settings, directory: DataDirectory) -> Asyn
         registry = all_projections()
         live = LiveServices(settings, store, store, checkpoints, registry, cursors, now_ms)
         async with AsyncExitStack() as running:
+            reading = running.enter_context(ReadingApart(settings.import_processes))
             search = await running.enter_async_context(
                 searching(settings, store, store, directory.index_path, cursors, live.settle)
             )
-            services = _services(settings, store, cursors, live, search)
+            services = _services(settings, store, cursors, reading, live, search)
             imports = ImportJobs(
                 services.importer, lambda paths: list(find_recordings(paths, READERS))
             )
@@ -139,7 +141,8 @@ async def open_for_writing(settings: Settings, directory: DataDirectory) -> Asyn
         PersistenceFailed: the store cannot be opened.
     """
     async with _opened(directory) as store:
-        yield _services(settings, store, CursorCodec(directory.cursor_key()))
+        with ReadingApart(settings.import_processes) as reading:
+            yield _services(settings, store, CursorCodec(directory.cursor_key()), reading)
 
 
 @asynccontextmanager
@@ -152,7 +155,8 @@ async def open_for_reading(settings: Settings) -> AsyncIterator[Services]:
     path = DataDirectory(settings.data_dir).log_path
     store = await asyncio.to_thread(SqliteLogStore.open, path, read_only=True)
     try:
-        yield _services(settings, store, CursorCodec(secrets.token_bytes(KEY_BYTES)))
+        with ReadingApart(processes=0) as reading:
+            yield _services(settings, store, CursorCodec(secrets.token_bytes(KEY_BYTES)), reading)
     finally:
         await store.close()
 
@@ -171,6 +175,7 @@ def _services(
     settings: Settings,
     store: SqliteLogStore,
     cursors: CursorCodec,
+    reading: OpenRecording,
     live: LiveServices | None = None,
     search: Search | None = None,
 ) -> Services:
@@ -182,7 +187,7 @@ def _services(
     corpus = Corpus(store) if live is None else live.corpus
     query = SessionQuery(corpus, cursors, limits)
     media = MediaFolder(DataDirectory(settings.data_dir).media_path)
-    importer = Importer(store, now_ms, media, redact=settings.redact)
+    importer = Importer(store, now_ms, media, redact=settings.redact, open_recording=reading)
     return Services(settings, store, query, importer, live, search)
 
 

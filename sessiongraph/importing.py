@@ -41,6 +41,7 @@ from sessiongraph.ports import (
     NEVER_UNCHANGED,
     LogStore,
     MediaStore,
+    OpenRecording,
     RecordedEntry,
     RecordedLog,
     RecordedPart,
@@ -104,12 +105,25 @@ class _Options:
     on_progress: Progress | None
     on_session: OnSession | None
     redact: bool
+    open_recording: OpenRecording
+
+
+def _open_here(
+    reader: RecordingReader,
+    path: Path,
+    resume: RecordingState | None,
+    part: RecordedPart | None,
+    redaction: Redaction | None,
+) -> RecordedLog:
+    """Have a recording read in this process."""
+    return reader.open(path, resume, part, redaction)
 
 
 class Importer:
     """Brings recorders' files into a store.
 
     media: keeps the images in them; None where nothing does. redact: replace secrets in them.
+    open_recording: opens each file; by default it is read in this process.
     """
 
     def __init__(
@@ -119,11 +133,13 @@ class Importer:
         media: MediaStore | None = None,
         *,
         redact: bool = False,
+        open_recording: OpenRecording = _open_here,
     ) -> None:
         self._store = store
         self._now = now
         self._media = media
         self._redact = redact
+        self._open_recording = open_recording
         # One import of a file at a time: a watched file may be imported by hand as well.
         self._turns: Turns[Path] = Turns()
 
@@ -143,7 +159,9 @@ class Importer:
         """
         found = list(recordings)
         report = ImportReport()
-        options = _Options(dry_run, restore_deleted, on_progress, on_session, self._redact)
+        options = _Options(
+            dry_run, restore_deleted, on_progress, on_session, self._redact, self._open_recording
+        )
         superseded = _superseded(found)
         for path, reader in found:
             report.files += 1
@@ -246,7 +264,9 @@ class _FileImport:
         return await self._take_whole(reader, rewritten=rewritten)
 
     async def _open(self, reader: RecordingReader, resume: RecordingState | None) -> RecordedLog:
-        return await asyncio.to_thread(reader.open, self._path, resume, self._part, self._redaction)
+        return await asyncio.to_thread(
+            self._options.open_recording, reader, self._path, resume, self._part, self._redaction
+        )
 
     async def _take_whole(self, reader: RecordingReader, *, rewritten: bool) -> RecordedLog:
         log = await self._open(reader, None)

@@ -19,9 +19,9 @@ _EVENT_OCTETS: Final = 1024
 _SOURCE_OCTETS: Final = 32
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class NewEvent:
-    """One event to append.
+    """One event to append; nobody changes it, though nothing prevents that: it would cost too much.
 
     payload: the JSON text of ``data``; ``data`` itself where it is at hand, not to be changed.
     time: None for the moment of the append.

@@ -64,7 +64,7 @@ class Citation:
 
 def shape_of(event_type: str, data: Any) -> Shape:
     """The shape of a payload under its type; ``GENERIC`` when the type's fields are missing."""
-    if not isinstance(data, Mapping):
+    if not isinstance(data, dict):
         return Shape.GENERIC
     check = _SHAPE_CHECKS.get(event_type)
     if check is None:
@@ -92,7 +92,7 @@ def _is_tool_result(data: Data) -> bool:
 def _is_todo_write(data: Data) -> bool:
     todos = data.get("todos")
     return isinstance(todos, list) and all(
-        isinstance(item, Mapping)
+        isinstance(item, dict)
         and isinstance(item.get("content"), str)
         and isinstance(item.get("status"), str)
         for item in todos
@@ -128,19 +128,19 @@ def is_count(value: Any) -> bool:
 
 def _are_blocks(value: Any) -> bool:
     return isinstance(value, list) and all(
-        isinstance(block, Mapping) and isinstance(block.get("type"), str) for block in value
+        isinstance(block, dict) and isinstance(block.get("type"), str) for block in value
     )
 
 
 def _message(data: Data) -> Data:
     """The message of a payload: wrapped since version 0, bare in the earliest logs."""
     message = data.get("message")
-    return message if isinstance(message, Mapping) else data
+    return message if isinstance(message, dict) else data
 
 
 def _source_kind(message: Data) -> str | None:
     source = message.get("source")
-    kind = source.get("kind") if isinstance(source, Mapping) else None
+    kind = source.get("kind") if isinstance(source, dict) else None
     return kind if isinstance(kind, str) else None
 
 
@@ -148,7 +148,7 @@ def _wrapper_block(message: Data) -> Block | None:
     """The one ``tool-result`` block of a version 0 to 3 tool message, None in other spellings."""
     content = message.get("content")
     block = content[0] if isinstance(content, list) and len(content) == 1 else None
-    return block if isinstance(block, Mapping) and block.get("type") == "tool-result" else None
+    return block if isinstance(block, dict) and block.get("type") == "tool-result" else None
 
 
 def _result(data: Data) -> Data:
@@ -194,7 +194,7 @@ def text_of(blocks: Sequence[Block]) -> str:
 def texts_of(blocks: Sequence[Block]) -> Iterator[str]:
     """The text of each text block."""
     for block in blocks:
-        if isinstance(block, Mapping) and block.get("type") == "text":
+        if isinstance(block, dict) and block.get("type") == "text":
             text = block.get("text")
             if isinstance(text, str):
                 yield text
@@ -207,7 +207,7 @@ def call_id_of(data: Data) -> str | None:
     source = message.get("source")
     candidates = (
         wrapper.get("toolCallId") if wrapper is not None else message.get("toolCallId"),
-        source.get("callId") if isinstance(source, Mapping) else None,
+        source.get("callId") if isinstance(source, dict) else None,
         data.get("callId"),
     )
     return next((call_id for call_id in candidates if isinstance(call_id, str)), None)
@@ -221,7 +221,7 @@ def result_is_error(data: Data) -> bool:
 def result_error(data: Data) -> tuple[str | None, str | None]:
     """Name and code of a tool result's error, None where the log does not say."""
     error = data.get("error")
-    if not isinstance(error, Mapping):
+    if not isinstance(error, dict):
         return None, None
     name, code = error.get("name"), error.get("code")
     return (name if isinstance(name, str) else None, code if isinstance(code, str) else None)
@@ -231,7 +231,7 @@ def tool_result_without_content(data: Data) -> dict[str, Any]:
     """A tool result with everything but its content, to compare a replacement with its original."""
     stripped = dict(data)
     message = data.get("message")
-    if not isinstance(message, Mapping):
+    if not isinstance(message, dict):
         stripped.pop("content", None)
         return stripped
     wrapper = _wrapper_block(message)
@@ -246,7 +246,7 @@ def model_of(data: Data) -> tuple[str | None, str | None]:
     """Provider and model of an assistant message, None where the log does not say."""
     message = _message(data)
     source = message.get("source", message.get("provenance"))
-    if not isinstance(source, Mapping):
+    if not isinstance(source, dict):
         return None, None
     provider, model = source.get("provider"), source.get("model")
     return (
@@ -258,7 +258,7 @@ def model_of(data: Data) -> tuple[str | None, str | None]:
 def usage_of(data: Data) -> Usage | None:
     """The token usage that an assistant message reports, None when it reports none."""
     usage = data.get("usage")
-    if not isinstance(usage, Mapping):
+    if not isinstance(usage, dict):
         return None
     names = ("inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens")
     input_tokens, output_tokens, cache_read, cache_write = (_count(usage.get(n)) for n in names)
@@ -277,17 +277,17 @@ def was_interrupted(data: Data) -> bool:
 def turn_end_reason(data: Data) -> str | None:
     """The kind of reason for which a turn ended; early logs wrote the bare word."""
     reason = data.get("reason")
-    kind = reason.get("kind") if isinstance(reason, Mapping) else reason
+    kind = reason.get("kind") if isinstance(reason, dict) else reason
     return kind if isinstance(kind, str) else None
 
 
 def turn_end_error(data: Data) -> str | None:
     """The message of the error with which a turn ended."""
     reason = data.get("reason")
-    if not isinstance(reason, Mapping):
+    if not isinstance(reason, dict):
         return None
     error = reason.get("error")
-    message = error.get("message") if isinstance(error, Mapping) else reason.get("message")
+    message = error.get("message") if isinstance(error, dict) else reason.get("message")
     return message if isinstance(message, str) else None
 
 
@@ -300,7 +300,7 @@ def citations_of(data: Data) -> tuple[Citation, ...]:
         return ()
     found = []
     for reference in references:
-        if isinstance(reference, Mapping) and isinstance(reference.get("sessionId"), str):
+        if isinstance(reference, dict) and isinstance(reference.get("sessionId"), str):
             label = reference.get("label")
             through = reference.get("capturedThroughSeq")
             found.append(

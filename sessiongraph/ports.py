@@ -560,5 +560,20 @@ class RecordingReader(Protocol):
         ...
 
 
+class OpenRecording(Protocol):
+    """How recordings are opened for an import: read where they are opened, or elsewhere."""
+
+    def __call__(
+        self,
+        reader: RecordingReader,
+        path: Path,
+        resume: RecordingState | None,
+        part: RecordedPart | None,
+        redaction: Redaction | None,
+    ) -> RecordedLog:
+        """What ``reader.open`` answers for these arguments, or raises; alike in what it tells."""
+        ...
+
+
 class RecordingRewritten(Exception):
     """The part of a file that was read before is no longer the same."""

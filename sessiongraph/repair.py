@@ -12,7 +12,6 @@ turn, step and calls and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -76,7 +75,7 @@ class TailState:
 
     def _ask_for_calls(self, event: SessionEvent) -> None:
         for block in content_of(event.type, event.data):
-            if not isinstance(block, Mapping) or block.get("type") != "tool-call":
+            if not isinstance(block, dict) or block.get("type") != "tool-call":
                 continue
             if isinstance(block.get("id"), str):
                 self.calls.setdefault(block["id"], None)

@@ -7,7 +7,7 @@ rest joined by newlines. An event without text is no document.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from sessiongraph.event import SessionEvent
@@ -74,7 +74,7 @@ def _parts_of_blocks(blocks: Sequence[Block]) -> list[Any]:
 def _todo_write(data: Data) -> Iterable[Any]:
     todos = data.get("todos")
     for item in todos if isinstance(todos, list) else ():
-        if isinstance(item, Mapping):
+        if isinstance(item, dict):
             yield item.get("status")
             yield item.get("content")
 
@@ -95,7 +95,7 @@ def _hook_result(data: Data) -> Iterable[Any]:
 
 def _retry(data: Data) -> Iterable[Any]:
     failure = data.get("failure")
-    yield failure.get("message") if isinstance(failure, Mapping) else failure
+    yield failure.get("message") if isinstance(failure, dict) else failure
 
 
 def _command_done(data: Data) -> Iterable[Any]:
@@ -106,7 +106,7 @@ def _command_done(data: Data) -> Iterable[Any]:
 
 def _error(data: Data) -> Iterable[Any]:
     error = data.get("error")
-    yield error.get("message") if isinstance(error, Mapping) else error
+    yield error.get("message") if isinstance(error, dict) else error
 
 
 _PARTS: Final[dict[str, Callable[[Data], Iterable[Any]]]] = {

@@ -62,6 +62,10 @@ class ClaudeCodeReader(RecordingReader):
         self._max_line_bytes = max_line_bytes
         self._folders: dict[Path, ClaudeFolder] = {}
 
+    def __reduce__(self) -> tuple[type[ClaudeCodeReader], tuple[int]]:
+        """A copy in another process looks at the folders itself."""
+        return ClaudeCodeReader, (self._max_line_bytes,)
+
     @property
     def kind(self) -> SourceKind:
         return SourceKind.CLAUDE_CODE

@@ -12,10 +12,12 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, Final
 
 from providers.sqlite import carried, codec
+from providers.sqlite.many_rows import ManyRows
 from providers.sqlite.numbering import LANE_SHIFT, LEVEL_SHIFT, NODE_SHIFT, SEQ_SHIFT, TYPE_SHIFT
 from sessiongraph.carried import MESSAGE_TYPES
 from sessiongraph.event import CHUNK_TYPE, DeltaRun, Seq, SessionEvent
@@ -28,29 +30,24 @@ SPAN_SEQS: Final = (256, 65_536)
 _NOTED_TYPES: Final = MESSAGE_TYPES | {"session/title"}
 """Types of which more is derived than from their citations."""
 
-_ROWS_AT_ONCE: Final = 50
-"""Rows that one statement inserts where there are so many: between two statements the interpreter
-changes hands, which costs more than a row."""
+_SHADOWED_AT_ONCE: Final = 50
+"""Rows that one statement marks as replaced."""
 
-_ROW: Final = "(?,?,?,?,?,?,?,?,?,?,?,?)"
-_INTO_EVENTS: Final = (
-    "INTO events (id, lane, time, flags, members, place, replaced_by, op_start, op_end, "
-    "sources, payload, stream) VALUES "
+_EVENTS: Final = ManyRows(
+    "INSERT OR FAIL INTO events (id, lane, time, flags, members, place, replaced_by, op_start, "
+    "op_end, sources, payload, stream) VALUES",
+    "(?,?,?,?,?,?,?,?,?,?,?,?)",
 )
-_INSERT_EVENT: Final = f"INSERT {_INTO_EVENTS} {_ROW}"
-# FAIL spares the journal that would take back one statement: an error takes back the transaction.
-_INSERT_EVENTS: Final = f"INSERT OR FAIL {_INTO_EVENTS} {','.join([_ROW] * _ROWS_AT_ONCE)}"
-_SHADOW: Final = "UPDATE events SET replaced_by = ?, lane = lane + 1 WHERE id = ?"
-_INTO_CITERS: Final = "INSERT OR IGNORE INTO citers (node, citer) VALUES "
-_INSERT_CITER: Final = f"{_INTO_CITERS} (?,?)"
-_INSERT_CITERS: Final = f"{_INTO_CITERS} {','.join(['(?,?)'] * _ROWS_AT_ONCE)}"
-_WIDEN_SPAN: Final = (
-    "INSERT INTO spans (log, level, block, low, high) VALUES (?,?,?,?,?) "
-    "ON CONFLICT DO UPDATE SET low = min(low, excluded.low), high = max(high, excluded.high)"
+_SHADOW: Final = "UPDATE OR FAIL events SET replaced_by = ?, lane = lane + 1 WHERE id IN ({})"
+_CITERS: Final = ManyRows("INSERT OR IGNORE INTO citers (node, citer) VALUES", "(?,?)")
+_SPANS: Final = ManyRows(
+    "INSERT OR FAIL INTO spans (log, level, block, low, high) VALUES",
+    "(?,?,?,?,?)",
+    "ON CONFLICT DO UPDATE SET low = min(low, excluded.low), high = max(high, excluded.high)",
 )
-_INSERT_CITATION: Final = (
-    "INSERT INTO citations (log, seq, ordinal, target, label, captured_through_seq) "
-    "VALUES (?,?,?,?,?,?)"
+_CITATIONS: Final = ManyRows(
+    "INSERT OR FAIL INTO citations (log, seq, ordinal, target, label, captured_through_seq) VALUES",
+    "(?,?,?,?,?,?)",
 )
 
 
@@ -82,23 +79,17 @@ class Batch:
 
 def insert_events(connection: sqlite3.Connection, batches: Sequence[Batch]) -> None:
     """Write the rows of some batches, of one log or of many."""
-    rows = [row for batch in batches for row in batch.rows]
-    _insert(connection, _INSERT_EVENT, _INSERT_EVENTS, rows)
+    _EVENTS.execute(connection, [row for batch in batches for row in batch.rows])
 
 
 def write_derived(connection: sqlite3.Connection, batches: Sequence[Batch]) -> None:
     """What follows from the events of some batches, without the events."""
-    for sql, rows in (
-        (_SHADOW, [row for batch in batches for row in batch.shadowed]),
-        (_INSERT_CITATION, [row for batch in batches for row in batch.citations]),
-        (carried.INSERT, [row for batch in batches for row in batch.carried]),
-    ):
-        if rows:
-            connection.executemany(sql, rows)
-    citers = [row for batch in batches for row in batch.citers]
-    _insert(connection, _INSERT_CITER, _INSERT_CITERS, citers)
-    connection.executemany(
-        _WIDEN_SPAN,
+    shadow(connection, [row for batch in batches for row in batch.shadowed])
+    _CITATIONS.execute(connection, [row for batch in batches for row in batch.citations])
+    carried.INSERT.execute(connection, [row for batch in batches for row in batch.carried])
+    _CITERS.execute(connection, [row for batch in batches for row in batch.citers])
+    _SPANS.execute(
+        connection,
         [
             (batch.log, *where, low, high)
             for batch in batches
@@ -107,20 +98,14 @@ def write_derived(connection: sqlite3.Connection, batches: Sequence[Batch]) -> N
     )
 
 
-def _insert(
-    connection: sqlite3.Connection, one: str, many: str, rows: list[tuple[Any, ...]]
-) -> None:
-    rest = len(rows) - len(rows) % _ROWS_AT_ONCE
-    for start in range(0, rest, _ROWS_AT_ONCE):
-        values = list(chain.from_iterable(rows[start : start + _ROWS_AT_ONCE]))
-        connection.execute(many, values)
-    if rest < len(rows):
-        connection.executemany(one, rows[rest:])
-
-
 def shadow(connection: sqlite3.Connection, shadowed: Sequence[tuple[int, int]]) -> None:
     """Mark rows as replaced: (id of the replacer, id of the row)."""
-    connection.executemany(_SHADOW, shadowed)
+    for replacer, pairs in groupby(shadowed, key=itemgetter(0)):
+        rows = [row for _, row in pairs]
+        for start in range(0, len(rows), _SHADOWED_AT_ONCE):
+            some = rows[start : start + _SHADOWED_AT_ONCE]
+            marks = ",".join("?" * len(some))
+            connection.execute(_SHADOW.format(marks), (replacer, *some))
 
 
 def prepare(log: int, placed: Sequence[PlacedEntry], types: Mapping[str, int]) -> Batch:

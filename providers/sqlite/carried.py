@@ -11,6 +11,7 @@ import sqlite3
 from typing import Final
 
 from providers.sqlite.codec import ROW_COLUMNS, event_of
+from providers.sqlite.many_rows import ManyRows
 from providers.sqlite.numbering import LANE_SHIFT, LOW_32, SEQ_SHIFT, TYPE_SHIFT
 from sessiongraph.carried import MESSAGE_TYPES, carried_in
 from sessiongraph.errors import CorruptSession
@@ -22,7 +23,7 @@ BLOCK_SHIFT: Final = 12
 
 _ROWS: Final = 500
 
-INSERT: Final = "INSERT INTO carried (id, octets, checkpoint) VALUES (?, ?, ?)"
+INSERT: Final = ManyRows("INSERT OR FAIL INTO carried (id, octets, checkpoint) VALUES", "(?,?,?)")
 
 _SUM_OF: Final = f"log = {{0}} >> {SEQ_SHIFT} AND block = ({{0}} & {LOW_32}) >> {BLOCK_SHIFT}"
 _IS_CURRENT: Final = "(SELECT replaced_by FROM events WHERE id = {0}) IS NULL"
@@ -123,10 +124,12 @@ def _fill_lanes(connection: sqlite3.Connection, first_lane: int, type_name: str)
             (lane, last_id, _ROWS),
         ).fetchall():
             last_id = rows[-1][0]
+            carrying: list[tuple[int, int, int]] = []
             for row in rows:
                 try:
                     found = row_of(row[0], event_of(row, type_name))
                 except (CorruptSession, ValueError):
                     continue  # damaged rows are named by a check, not by opening the store
                 if found is not None:
-                    connection.execute(INSERT, found)
+                    carrying.append(found)
+            INSERT.execute(connection, carrying)

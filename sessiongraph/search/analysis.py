@@ -86,6 +86,19 @@ _ASCII_CASES: Final = str.maketrans(
 
 _SINGLE_CJK: Final = re.compile(f"[{_CJK}]")
 
+_COMMON_CJK: Final = "\u3041-\u3096\u30a1-\u30fa\u30fc\u4e00-\u9fff\uac00-\ud7a3"
+"""Characters that are places as they are, whatever common ones stand beside them."""
+
+_COMMON_BETWEEN: Final = (
+    "\u00a0\u00b7\u2013\u2014\u2018\u2019\u201c\u201d\u2022\u2026\u3000\u3001\u3002\u3008\u3009\u300a\u300b"
+    "\u300c\u300d\u300e\u300f\u3010\u3011\uff01\uff08\uff09\uff0c\uff0f\uff1a\uff1b\uff1f\uff5e"
+)
+"""Punctuation outside ASCII that is written beside them, and beside Latin words."""
+
+_UNCOMMON: Final = re.compile(f"[^\x00-\x7f{_COMMON_CJK}{_COMMON_BETWEEN}]")
+_COMMON_STRETCHES: Final = re.compile(f"([{_COMMON_CJK}]+)|([^{_COMMON_CJK}]+)")
+_NOTHING_BETWEEN: Final = str.maketrans(dict.fromkeys(_COMMON_BETWEEN, " "))
+
 
 _LONG_RUN: Final = 12
 """Characters from which a run is spaced out by code points at once, not character by character."""
@@ -147,10 +160,25 @@ def places_of(text: str) -> Places:
     if text.isascii():
         found.row.append(_ascii_row(text))
         _add_ascii_parts(text, found)
+    elif _UNCOMMON.search(text) is None:
+        _add_common(text, found)
     else:
         _add_any(text, found)
     found.parts = list(dict.fromkeys(found.parts))
     return found
+
+
+def _add_common(text: str, found: Places) -> None:
+    """The places of a text in which nothing outside ASCII needs care."""
+    run: list[str] = []
+    for characters, between in _COMMON_STRETCHES.findall(text):
+        if characters:
+            run.append(characters)
+            found.row.append(spaced(characters))
+        elif between != " ":
+            ascii_only = between if between.isascii() else between.translate(_NOTHING_BETWEEN)
+            _add_ascii(ascii_only, found, run)
+    _end_run(run, found)
 
 
 def _add_any(text: str, found: Places) -> None:

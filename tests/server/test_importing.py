@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from providers.recordings.reading_apart import STARTED_FROM_BYTES
 from tests.providers.recordings.transcript_writing import (
     SESSION,
     as_lines,
@@ -165,3 +166,27 @@ def next_event(stream: http.client.HTTPResponse) -> dict[str, object]:
             event: dict[str, object] = json.loads(line[5:])["data"]["sessionEvents"]
             return event
     raise AssertionError("the stream ended")
+
+
+def test_a_large_file_is_imported_by_a_command_and_by_a_server(tmp_path: Path) -> None:
+    words = "what the tide brings in " * 200
+    records = [asked(number, f"{words}{number}") for number in range(400)]
+    path = write_lines(tmp_path / "log.jsonl", records)
+    assert path.stat().st_size > STARTED_FROM_BYTES
+    by_setting = {"SESSIONGRAPH_IMPORT_PROCESSES": "0"}
+    asking = (
+        f'{{ session(id: "{SESSION}") {{ lastSeq events(last: 2) {{ nodes {{ seq time }} }} }} }}'
+    )
+    told = []
+    for name, environment in (("here", by_setting), ("apart", {})):
+        data = tmp_path / name
+        done = run("import", "--json", "--data-dir", data, path, environment=environment)
+        assert (done.returncode, done.stderr) == (0, "")
+        with serving(data) as server:
+            told.append(server.ask(asking))
+    with serving(tmp_path / "served") as server:
+        done = run("import", "--json", "--data-dir", tmp_path / "served", path)
+        assert (done.returncode, done.stderr) == (0, "")
+        told.append(server.ask(asking))
+    assert told[0]["data"]["session"]["lastSeq"] > 400
+    assert told == [told[0]] * 3

@@ -5,7 +5,6 @@ A change carries the whole goal, so that one that is missed or malformed heals w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any, Final, NotRequired, TypedDict
 
 from msgspec import Meta
@@ -63,7 +62,7 @@ def _apply(goal: Goal, event: SessionEvent) -> Goal:
 
 def _is_change(data: Any) -> bool:
     return (
-        isinstance(data, Mapping)
+        isinstance(data, dict)
         and data.get("kind", "goal/change") == "goal/change"
         and data.get("version", CHANGE_VERSION) == CHANGE_VERSION
         and isinstance(data.get("operation"), str)

@@ -23,7 +23,7 @@ OUTPUT_TYPES: Final = ("assistant/chunk", "assistant/message", "assistant/attemp
 
 def step_of(data: Any) -> Step | None:
     """The step that a payload belongs to; None when it does not say."""
-    if not isinstance(data, Mapping):
+    if not isinstance(data, dict):
         return None
     turn: Any = data.get("turn")
     step: Any = data.get("step")
@@ -33,7 +33,7 @@ def step_of(data: Any) -> Step | None:
 def usage_in(event: SessionEvent) -> Usage | None:
     """What an event of :data:`OUTPUT_TYPES` reports: the message itself, else its stream's last."""
     data = event.data
-    if not isinstance(data, Mapping):
+    if not isinstance(data, dict):
         return None
     if event.type == "assistant/chunk":
         return _usage_of_chunk(data.get("chunk"))
@@ -51,7 +51,7 @@ def usage_in(event: SessionEvent) -> Usage | None:
 def first_token_in(event: SessionEvent) -> EpochMillis | None:
     """When the first token came, as far as an event of :data:`OUTPUT_TYPES` says."""
     data = event.data
-    if not isinstance(data, Mapping):
+    if not isinstance(data, dict):
         return None
     if event.type == "assistant/chunk":
         return event.time if _is_token(data.get("chunk")) else None
@@ -73,7 +73,7 @@ def _records(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     stream = data.get("stream")
     if not isinstance(stream, list):
         return []
-    return [record for record in stream if isinstance(record, Mapping)]
+    return [record for record in stream if isinstance(record, dict)]
 
 
 def _first_token_of_record(record: Mapping[str, Any]) -> EpochMillis | None:
@@ -94,7 +94,7 @@ def _first_token_of_record(record: Mapping[str, Any]) -> EpochMillis | None:
 
 def _is_token(chunk: Any) -> bool:
     """Whether a chunk is a delta that says something; a named tool call does so by its name."""
-    if not isinstance(chunk, Mapping):
+    if not isinstance(chunk, dict):
         return False
     kind = chunk.get("type")
     if kind in ("text-delta", "reasoning-delta"):
@@ -105,7 +105,7 @@ def _is_token(chunk: Any) -> bool:
 
 
 def _usage_of_chunk(chunk: Any) -> Usage | None:
-    if not isinstance(chunk, Mapping) or chunk.get("type") != "usage":
+    if not isinstance(chunk, dict) or chunk.get("type") != "usage":
         return None
     return usage_of(chunk)
 

@@ -78,7 +78,7 @@ def test_rows_are_removed_by_a_thousand_and_appends_go_between(tmp_path: Path) -
     removing = [each for each in transactions if "DELETE FROM events" in each]
     assert len(removing) == 5
     assert {each.count("DELETE FROM events") for each in removing} == {1}
-    appended = next(n for n, each in enumerate(transactions) if "INSERT INTO events" in each)
+    appended = next(n for n, each in enumerate(transactions) if " INTO events (" in each)
     assert "DELETE FROM events" in "".join(transactions[appended:])
 
 

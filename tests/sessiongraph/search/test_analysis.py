@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from sessiongraph.search.analysis import (
     LONGEST_PLACE,
+    is_cjk,
     places_of,
     spaced,
     spaced_pairs,
@@ -38,6 +39,27 @@ def test_both_ways_find_what_a_plain_look_finds(text: str) -> None:
     assert " ".join(quick.row).split() == [word.place for word in expected]
     assert len(quick.parts) == len(set(quick.parts))
     assert set(quick.parts) == {word.parts for word in expected if word.parts}
+
+
+common_text = st.text(
+    st.sampled_from("aZ9_ .\n写入重试かカー한글，。「」—’…·　ﾞ\u3099"), max_size=60
+)
+
+
+@given(st.one_of(any_text, common_text))
+@example("it’s 写入。事件 aB，cD 한글—e")
+def test_runs_are_the_longest_rows_of_characters(text: str) -> None:
+    expected, run = [], ""
+    for word in [*words_of(text), None]:
+        if word is not None and is_cjk(word.place):
+            run += word.place
+            continue
+        expected += [run] if len(run) > 1 else []
+        run = ""
+    quick = places_of(text)
+    assert quick.runs == expected
+    assert " ".join(quick.row).split() == places(text)
+    assert set(quick.parts) == {word.parts for word in words_of(text) if word.parts}
 
 
 @given(any_text)
