@@ -53,6 +53,7 @@ class Following:
 
     on_commit: called with every commit, in order, after the followers were served.
     ring_events: recent events kept for the followers of one session.
+    refeeds: how often a follower was given a page of the store, because the ring did not have it.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class Following:
     ) -> None:
         self._store = store
         self._feed = feed
+        self.refeeds = 0
         self._on_commit = on_commit
         self._ring_events = ring_events
         self._rings: dict[str, _Ring] = {}
@@ -83,6 +85,11 @@ class Following:
             except SessionGraphError as error:
                 _log.warning("the feed of commits is read again later", error=error.message)
                 await asyncio.sleep(_RETRY_S)
+
+    @property
+    def followers(self) -> int:
+        """How many follow a log at the moment."""
+        return sum(ring.followers for ring in self._rings.values())
 
     def stop(self) -> None:
         """End every follower cleanly."""
@@ -158,7 +165,9 @@ class Following:
             if stored is None or stored.epoch != epoch:
                 return []
             window = WindowRequest(PAGE_EVENTS, after=after_seq)
-            return await reader.events(stored, ALL_EVENTS, window)
+            events = await reader.events(stored, ALL_EVENTS, window)
+        self.refeeds += bool(events)
+        return events
 
     async def _serve(self, commits: list[Commit]) -> None:
         """Give the rings of followed sessions what the commits brought."""

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 from providers.sqlite import commits, covers, headers
 from providers.sqlite.append_jobs import AppendJob, append_all
@@ -67,7 +67,7 @@ class SqliteLogStore:
             writer.committed = self._feed.wake
 
     @classmethod
-    def open(cls, path: Path, *, read_only: bool = False) -> SqliteLogStore:
+    def open(cls, path: Path, *, read_only: bool = False) -> Self:
         """Open the file, or create it.
 
         read_only: answer beside the process that writes; nothing is created or migrated.

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, Self, TypeVar
 
 import structlog
 import tantivy
@@ -37,7 +37,7 @@ from providers.tantivy.folder import IndexFolder
 from providers.tantivy.fresh import FreshDocument, Statistics
 from providers.tantivy.observations import FreshView, KnownLogs, TantivyObservation
 from sessiongraph.errors import IndexFailed
-from sessiongraph.search.ports import Forget, IndexChange, Learn, Watermark
+from sessiongraph.search.ports import Forget, IndexChange, IndexObservation, Learn, Watermark
 from sessiongraph.text import semantic_text
 
 T = TypeVar("T")
@@ -76,7 +76,7 @@ class TantivyIndex:
         self._state: _State | None = None
 
     @classmethod
-    def open(cls, path: Path, writer_bytes: int = WRITER_BYTES) -> TantivyIndex:
+    def open(cls, path: Path, writer_bytes: int = WRITER_BYTES) -> Self:
         """The index of a folder, empty where there is none or where it cannot be used.
 
         Raises:
@@ -134,7 +134,7 @@ class TantivyIndex:
         """Make everything taken durable and visible."""
         await self._in(self._slow_thread, lambda: self._commit(watermark))
 
-    def observe(self) -> TantivyObservation:
+    def observe(self) -> IndexObservation:
         """Everything that was taken until now."""
         state = self._state
         if state is None:
