@@ -24,7 +24,6 @@ from providers.sqlite.backup import copy_store
 from server.data_directory import DataDirectory
 from server.failures import OperatorError
 
-
 _WITHOUT_LINKS: Final = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 """What file systems answer that know no second name of a file."""
 

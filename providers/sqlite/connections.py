@@ -23,8 +23,7 @@ _WRITER_CACHE_KIB: Final = 16 * 1024
 _BUSY_MS: Final = 10_000
 
 _LEFT_OF_WAL_BYTES: Final = 64 << 20
-"""To what the write-ahead log is cut when it begins anew; a long read, as of a backup, lets it grow.
-"""
+"""To what the write-ahead log is cut when it begins anew. A long read lets it grow."""
 
 # sqlite3 asks each bound value that is neither a number nor a text whether it wants to be adapted.
 # None and bytes say no by an exception, which costs more than binding them: half a microsecond for

@@ -61,11 +61,14 @@ def test_the_copy_is_one_file_and_a_sound_store(tmp_path: Path) -> None:
         async with sqlite_at(tmp_path / "log.db") as store:
             await write(store, header("s"), full_log())
             copy_store(tmp_path / "log.db", tmp_path / "copy.db")
-        assert sorted(path.name for path in tmp_path.glob("copy*")) == ["copy.db"]
+
+    async def check() -> None:
         async with sqlite_at(tmp_path / "copy.db") as copied:
             assert await copied.check() == []
 
     asyncio.run(scenario())
+    assert sorted(path.name for path in tmp_path.glob("copy*")) == ["copy.db"]
+    asyncio.run(check())
 
 
 def test_the_write_ahead_log_does_not_stay_as_large_as_a_backup_made_it(
