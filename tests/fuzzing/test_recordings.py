@@ -37,12 +37,18 @@ from tests.providers.recordings.transcript_writing import (
     text,
     tokens,
     tool_use,
+    uuid_of,
 )
+from tests.providers.recordings.transcript_writing import codex as codex_record
 from tests.providers.sqlite.stores import sqlite_at
 
 EXAMPLES = 400 if PROFILE == "long" else 12
 ENDS_WITHIN_S = 30
 LARGEST = 40_000
+
+KEPT = {"trigger": "auto", "preservedMessages": {"uuids": [uuid_of(5)]}}
+
+CODEX_PROMPT = {"type": "user_message", "message": "look into it", "kind": "plain"}
 
 Edit = Callable[[bytes], bytes]
 
@@ -76,6 +82,9 @@ def claude_code() -> bytes:
             claude(4, "system", subtype="turn_duration", durationMs=3),
             replied(5, "m2", text("done"), usage=2, stop_reason="end_turn"),
             claude(6, "summary", summary="what it was about", leafUuid="x"),
+            asked(7, "and now", origin={"kind": "task-notification"}),
+            claude(8, "system", subtype="compact_boundary", compactMetadata=KEPT),
+            asked(9, "Summary of it all", isCompactSummary=True),
         ]
     )
 
@@ -86,7 +95,7 @@ def codex() -> bytes:
             codex_meta(),
             screen(1, "task_started"),
             history(2, "user", "look into it"),
-            screen(3, "user_message", message="look into it"),
+            codex_record(3, "event_msg", CODEX_PROMPT),
             item(4, "reasoning", summary=[], encrypted_content="x"),
             item(5, "function_call", name="shell", arguments='{"command": ["ls"]}', call_id="c"),
             item(6, "function_call_output", call_id="c", output="a"),
