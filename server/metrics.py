@@ -97,13 +97,14 @@ METRICS: Final = (
     Metric(
         "follower_refeeds",
         "counter",
-        "Pages that followers were fed from the store: their start, and who was too slow.",
+        "Pages of the store that were given to followers who were too slow for the ring.",
     ),
     Metric("writer_queue", "gauge", "Jobs that wait for the writer, by urgency.", ("queue",)),
     Metric("commit_jobs", "histogram", "Jobs that were committed together."),
     Metric("commit_seconds", "histogram", "Time of a transaction, waiting for the disk included."),
     Metric("fsync_seconds", "histogram", "Time of its COMMIT, which waits for the disk."),
     Metric("commit_failures", "counter", "Transactions that the disk refused."),
+    Metric("store_observations", "gauge", "Read transactions of the store that are open."),
     Metric("live_sessions", "gauge", "Sessions that are written to through this server."),
     Metric("unwritten_bytes", "gauge", "Of live sessions, what is not on disk yet."),
     Metric("sessions", "gauge", "Sessions that are stored."),
@@ -207,6 +208,7 @@ class Metrics:
             "commit_seconds": writer.transactions,
             "fsync_seconds": writer.syncs,
             "commit_failures": writer.failures,
+            "store_observations": self._services.store.observations,
         }
 
     def _of_imports(self) -> dict[str, Values]:

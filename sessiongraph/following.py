@@ -53,7 +53,8 @@ class Following:
 
     on_commit: called with every commit, in order, after the followers were served.
     ring_events: recent events kept for the followers of one session.
-    refeeds: how often a follower was given a page of the store, because the ring did not have it.
+    refeeds: pages of the store that were given to followers who had everything once, and were too
+        slow for the ring since.
     """
 
     def __init__(
@@ -121,18 +122,21 @@ class Following:
             if at.seq > stored.last_seq:
                 raise LogConflict(f"{session_id!r} ends at {stored.last_seq}, not at {at.seq}")
             at.end = LogEnd(ring, stored.epoch)
+            caught_up = False
             while True:
                 # Taken before looking: what comes after the look wakes us.
                 news = ring.news()
                 events = ring.after(stored.epoch, at.seq)
                 if events is None:
                     events = await self._page(session_id, stored.epoch, at.seq)
+                    self.refeeds += caught_up and bool(events)
                 for event in events:
                     # Who took part in a broadcast meanwhile has had some of them.
                     if event.seq > at.seq:
                         at.seq = event.seq
                         yield event
                 if not events:
+                    caught_up = True
                     has_ended = stored.epoch <= ring.ended_epoch
                     if has_ended and ring.error is not None:
                         raise ring.error
@@ -165,9 +169,7 @@ class Following:
             if stored is None or stored.epoch != epoch:
                 return []
             window = WindowRequest(PAGE_EVENTS, after=after_seq)
-            events = await reader.events(stored, ALL_EVENTS, window)
-        self.refeeds += bool(events)
-        return events
+            return await reader.events(stored, ALL_EVENTS, window)
 
     async def _serve(self, commits: list[Commit]) -> None:
         """Give the rings of followed sessions what the commits brought."""

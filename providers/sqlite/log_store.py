@@ -55,9 +55,13 @@ _KNOWN_LOGS: Final = 20_000
 
 
 class SqliteLogStore:
-    """See :class:`sessiongraph.ports.LogStore`."""
+    """See :class:`sessiongraph.ports.LogStore`.
+
+    observations: those that are open.
+    """
 
     def __init__(self, readers: Readers, writer: Writer | None, types: TypeNames) -> None:
+        self.observations = 0
         self._readers = readers
         self._writer = writer
         self._types = types
@@ -113,9 +117,11 @@ class SqliteLogStore:
         connection = self._readers.borrow()
         try:
             connection.execute("BEGIN")
+            self.observations += 1
             try:
                 yield SqliteLogReader(connection, self._types)
             finally:
+                self.observations -= 1
                 connection.execute("ROLLBACK")
         except sqlite3.Error as error:
             connection.close()
