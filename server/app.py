@@ -15,8 +15,10 @@ from server.endpoint import GraphQLEndpoint
 from server.graphql_ws import GraphQLWebSocket
 from server.hosts import HostCheck
 from server.limits import DocumentLimits
+from server.metrics import Metrics
+from server.operation_records import OperationRecords
 from server.operations import Operations
-from server.pages import GRAPHQL_PATH, page_routes
+from server.pages import GRAPHQL_PATH, anybody, metrics_route, page_routes
 from server.refusals import fault, http_exception
 from server.security_headers import SecurityHeaders
 from server.settings import Settings
@@ -28,14 +30,16 @@ def build_app(services: Services) -> ASGIApp:
     settings = services.settings
     documents = Documents(_document_limits(settings))
     schema = build_schema([documents.extension], PlannedLists)
+    records = OperationRecords(settings.slow_operation_ms / 1000, services.spans)
     operations = Operations(
-        schema, services.of_operations(), documents, frame_context=one_observation
+        schema, services.of_operations(), documents, frame_context=one_observation, records=records
     )
     endpoint = GraphQLEndpoint(operations, max_request_bytes=settings.max_request_bytes)
     routes = [
         Route(GRAPHQL_PATH, endpoint, methods=["POST"]),
         WebSocketRoute(GRAPHQL_PATH, GraphQLWebSocket(operations)),
         *page_routes(services),
+        metrics_route(Metrics(services, operations), anybody),
     ]
     application = Starlette(
         routes=routes, exception_handlers={HTTPException: http_exception, Exception: fault}

@@ -57,14 +57,17 @@ class EventStream:
                 producing.cancel()
 
         try:
-            with OpenStreams.of(scope).entered(leave):
+            with OpenStreams.of(scope).entered("sse", leave):
                 if not await done_while_connected(receive, producing):
                     return
         finally:
             keeping_alive.cancel()
             await asyncio.wait({keeping_alive})
-        if not producing.cancelled():
-            producing.result()
+        if producing.cancelled():
+            # The server stops. Nothing is complete: a client asks again, and goes on.
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+            return
+        producing.result()
         await send({"type": "http.response.body", "body": _COMPLETE, "more_body": False})
 
     async def _produce(self, send: Send) -> None:

@@ -64,7 +64,7 @@ class GraphQLWebSocket:
             await send({"type": "websocket.close", "code": 1008, "reason": "wrong Origin"})
             return
         connection = _Connection(self._operations, receive, send, write_frames_of(scope))
-        with OpenStreams.of(scope).entered(connection.leave):
+        with OpenStreams.of(scope).entered("websocket", connection.leave):
             await connection.run(scope["subprotocols"], self._init_timeout_s)
 
 
@@ -145,7 +145,11 @@ class _Connection:
             await self._stop_tasks()
 
     def leave(self) -> None:
-        """Begin to end: subscriptions now, other operations when they have answered."""
+        """Begin to end: subscriptions now, other operations when they have answered.
+
+        Subscriptions are not completed, which would say that they have nothing more to give: a
+        client that hears only the code 1001 connects again and goes on.
+        """
         if not self._leaving:
             self._leaving = True
             self._start(self._leave())
@@ -217,13 +221,14 @@ class _Connection:
         try:
             operation = self._operations.prepare(request)
             running.streams = operation.is_subscription
-            if not (running.streams and self._leaving):
-                async with aclosing(operation.frames(outlet)) as frames:
-                    async for frame in frames:
-                        if outlet.push(outlet.wrap((frame,))):
-                            continue
-                        if not await self._say_text(outlet.text(frame).decode("utf-8")):
-                            return
+            if running.streams and self._leaving:
+                return
+            async with aclosing(operation.frames(outlet)) as frames:
+                async for frame in frames:
+                    if outlet.push(outlet.wrap((frame,))):
+                        continue
+                    if not await self._say_text(outlet.text(frame).decode("utf-8")):
+                        return
         except Exception as cause:  # noqa: BLE001 - the client is told, whatever it was
             last = error(running.id, OperationFailed.of(cause, request.operation_name))
         finally:
@@ -237,8 +242,6 @@ class _Connection:
             if running.task is not None:
                 running.task.cancel()
         await _ended(running.task for running in streams)
-        for running in streams:
-            await self._say_text(complete(running.id))
         while self._running:
             await _ended(running.task for running in self._running.values())
         await self._close(1001, "the server is stopping")

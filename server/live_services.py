@@ -80,6 +80,16 @@ class LiveServices:
         self.writes = Unbroken()
         self.stopping: list[Callable[[], None]] = []
 
+    @property
+    def live_sessions(self) -> int:
+        """Sessions that are written to through this server."""
+        return len(self._sessions.all())
+
+    @property
+    def unwritten_octets(self) -> int:
+        """What live sessions have acknowledged, or are about to, and is not on disk yet."""
+        return sum(session.unwritten_octets for session in self._sessions.all())
+
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Serve followers and close idle sessions while the block lasts, then write the rest."""
@@ -116,15 +126,19 @@ class LiveServices:
             # A session may have been closed or deleted meanwhile; what is left is looked at again.
             await self._sessions.commit_accepted()
 
-    def end_streams(self) -> None:
-        """Let every follower end cleanly; the time of a clean stop runs from here on."""
+    def begin_stop(self) -> None:
+        """The time of a clean stop runs from here on."""
         if self._deadline is None:
             self._deadline = asyncio.get_running_loop().time() + self._grace_s
-            self.following.stop()
-            self.changes.stop()
-            self.projections.stop()
-            for stop in self.stopping:
-                stop()
+
+    def end_streams(self) -> None:
+        """Let every follower end cleanly; its client hears that there is nothing more to come."""
+        self.begin_stop()
+        self.following.stop()
+        self.changes.stop()
+        self.projections.stop()
+        for stop in self.stopping:
+            stop()
 
     async def _close_idle(self) -> None:
         pause = min(_LONGEST_PAUSE_S, self._idle_close_s / 4)

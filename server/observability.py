@@ -1,5 +1,9 @@
 """Logging: everything to stderr, readable on a terminal, one JSON object a line anywhere else.
 
+What is logged at the level info and above says what happened, to which session, how long it took;
+it never quotes what a session or a request says. The traceback of a fault of ours is the exception:
+it is logged in full, because nobody could mend the fault without it.
+
 Nothing of the program writes log lines to stdout, which belongs to data. The standard library's
 loggers (uvicorn's, asyncio's) pass through the same processors as our own.
 """
@@ -21,8 +25,12 @@ _SHARED: Final[tuple[Processor, ...]] = (
 )
 
 
-def configure_logging(level: str) -> None:
-    """Send log messages of ``level`` and above to stderr; may be called again."""
+def configure_logging(level: str, form: str = "auto") -> None:
+    """Send log messages of ``level`` and above to stderr; may be called again.
+
+    form: ``text`` for people, ``json`` for machines; ``auto``: by whether stderr is a terminal.
+    """
+    for_people = sys.stderr.isatty() if form == "auto" else form == "text"
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,
@@ -40,7 +48,7 @@ def configure_logging(level: str) -> None:
             foreign_pre_chain=_SHARED,
             processors=[
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                *_renderers(on_terminal=sys.stderr.isatty()),
+                *_renderers(for_people=for_people),
             ],
         )
     )
@@ -49,8 +57,12 @@ def configure_logging(level: str) -> None:
     root.setLevel(level.upper())
 
 
-def _renderers(*, on_terminal: bool) -> tuple[Processor, ...]:
-    if on_terminal:
+def _renderers(*, for_people: bool) -> tuple[Processor, ...]:
+    if for_people:
         # Tracebacks with code and locals take a second to lay out, and the event loop waits for it.
-        return (structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback),)
+        return (
+            structlog.dev.ConsoleRenderer(
+                colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
+            ),
+        )
     return (structlog.processors.format_exc_info, structlog.processors.JSONRenderer())

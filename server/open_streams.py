@@ -11,6 +11,7 @@ ASGI specification has it for what lives as long as the server.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -21,10 +22,14 @@ _KEY: Final = "sessiongraph.open_streams"
 
 
 class OpenStreams:
-    """The streams of one server."""
+    """The streams of one server.
+
+    stopping: whether all were asked to leave. kinds: how many there are of each kind.
+    """
 
     def __init__(self) -> None:
         self.stopping = False
+        self.kinds: Counter[str] = Counter()
         self._leaving: set[Callable[[], None]] = set()
         self._none_left = asyncio.Event()
         self._none_left.set()
@@ -43,12 +48,14 @@ class OpenStreams:
         state[_KEY] = self
 
     @contextmanager
-    def entered(self, leave: Callable[[], None]) -> Iterator[None]:
+    def entered(self, kind: str, leave: Callable[[], None]) -> Iterator[None]:
         """Be one of the streams while the block lasts.
 
+        kind: of the transport.
         leave: called once when the server stops, at once when it is stopping already.
         """
         self._leaving.add(leave)
+        self.kinds[kind] += 1
         self._none_left.clear()
         try:
             if self.stopping:
@@ -56,6 +63,7 @@ class OpenStreams:
             yield
         finally:
             self._leaving.discard(leave)
+            self.kinds[kind] -= 1
             if not self._leaving:
                 self._none_left.set()
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Hashable
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -40,8 +41,10 @@ from server.documents import Document, Documents
 from server.frame_execution import FrameContext, FrameExecution
 from server.frames import Execute, Frame, SharedFrames
 from server.graphql_request import GraphQLRequest
+from server.operation_records import OperationRecords, code_of
 from server.refusals import OperationFailed
 from sessiongraph.access import EVERYTHING, Grant
+from sessiongraph.errors import BadUserInput
 
 _MADE_IN_A_ROW: Final = 16
 """Frames that one subscription executes before others have their turn."""
@@ -61,6 +64,7 @@ class Operations:
     """The operations of one schema, over the services that all of them use.
 
     frame_context: makes of the services the context of each frame of a subscription.
+    records: keeps count of them.
     """
 
     def __init__(
@@ -70,12 +74,14 @@ class Operations:
         documents: Documents,
         frames: SharedFrames | None = None,
         frame_context: FrameContext = nullcontext,
+        records: OperationRecords | None = None,
     ) -> None:
         self.schema = schema
         self.services = services
         self.documents = documents
         self.frames = SharedFrames() if frames is None else frames
         self.frame_context = frame_context
+        self.records = OperationRecords() if records is None else records
 
     def prepare(self, request: GraphQLRequest, grant: Grant = EVERYTHING) -> Operation:
         """What a request asks for, ready to be run.
@@ -86,13 +92,26 @@ class Operations:
             OperationFailed: the document cannot be run.
             BadUserInput: it has no such operation, or several and none was named.
         """
-        document = self.documents.read(request.query, self.schema)
-        kind = document.operation(request.operation_name).operation
+        begun = time.perf_counter()
+        try:
+            document = self.documents.read(request.query, self.schema)
+            definition = document.operation(request.operation_name)
+        except (OperationFailed, BadUserInput) as refusal:
+            self.records.refused(refusal, time.perf_counter() - begun)
+            raise
         services = self.services
         if grant != EVERYTHING:
             services = replace(services, grant=grant)
-        is_subscription = kind is OperationType.SUBSCRIPTION
-        return Operation(self, request, document, is_subscription, grant, services)
+        return Operation(
+            self,
+            request,
+            document,
+            definition.operation,
+            definition.name.value if definition.name else None,
+            grant,
+            services,
+            time.perf_counter() - begun,
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,9 +121,16 @@ class Operation:
     _operations: Operations
     _request: GraphQLRequest
     _document: Document
-    is_subscription: bool
+    _kind: OperationType
+    _name: str | None
     _grant: Grant
     _services: Services
+    _prepared_s: float
+
+    @property
+    def is_subscription(self) -> bool:
+        """Whether it has many answers."""
+        return self._kind is OperationType.SUBSCRIPTION
 
     async def answer(self) -> bytes:
         """The response of a query or a mutation.
@@ -112,10 +138,15 @@ class Operation:
         Raises:
             OperationFailed: nothing was executed, because of the variables.
         """
-        result = await self._execute()
-        if result.data is None and result.errors and all(e.path is None for e in result.errors):
-            raise OperationFailed(result.errors)
-        return _encoded(result)
+        records = self._operations.records
+        with records.operation(self._kind.value, self._name, self._prepared_s) as outcome:
+            with records.spans.stage("graphql execute"):
+                result = await self._execute()
+            if result.errors:
+                outcome.code = code_of(result.errors)
+                if result.data is None and all(e.path is None for e in result.errors):
+                    raise OperationFailed(result.errors)
+            return _encoded(result)
 
     async def frames(self, outlet: Outlet | None = None) -> AsyncGenerator[Frame, None]:
         """Every response: one of a query or a mutation, of a subscription until its source ends.
@@ -132,7 +163,10 @@ class Operation:
             if not self.is_subscription:
                 yield await self.answer()
                 return
-            with self._operations.frames.group(self._question()) as group:
+            with (
+                self._operations.records.operation(self._kind.value, self._name, self._prepared_s),
+                self._operations.frames.group(self._question()) as group,
+            ):
                 made = sent = 0
                 make = partial(group.frame, execute=self._frames())
                 async with self._source() as source:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
+from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 from starlette.requests import Request
 from starlette.responses import (
     FileResponse,
@@ -24,11 +26,21 @@ from server.graphiql import (
     assets_built,
     graphiql_page,
 )
+from server.metrics import Metrics
+from server.open_streams import OpenStreams
 from server.refusals import error_response
 from server.wiring import Services
 from sessiongraph.errors import SessionGraphError
 
 GRAPHQL_PATH: Final = "/graphql"
+
+May = Callable[[Request], bool]
+"""Whether who asks may see a page; it raises HTTPException when it has more to say than no."""
+
+
+def anybody(_: Request) -> bool:
+    """Everybody may: the server is reached by its owner alone."""
+    return True
 
 
 def page_routes(services: Services) -> list[Route]:
@@ -77,6 +89,22 @@ def page_routes(services: Services) -> list[Route]:
         Route("/healthz", healthz, methods=["GET"]),
         Route("/readyz", readyz, methods=["GET"]),
     ]
+
+
+def metrics_route(metrics: Metrics, may: May) -> Route:
+    """The route of what Prometheus reads, for those who may."""
+
+    async def page(request: Request) -> Response:
+        if not may(request):
+            return error_response(404, "Not Found")
+        try:
+            text = await metrics.text(OpenStreams.of(request.scope))
+        except SessionGraphError as error:
+            return error_response(503, error.message)
+        headers = {"cache-control": "no-store"}
+        return Response(text, headers=headers, media_type=CONTENT_TYPE_PLAIN_0_0_4)
+
+    return Route("/metrics", page, methods=["GET"])
 
 
 def app_routes(files: Frontend) -> list[Route]:

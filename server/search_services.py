@@ -14,6 +14,8 @@ from pathlib import Path
 from providers.tantivy.index import TantivyIndex
 from server.kept_up import kept_up
 from server.settings import Settings
+from server.traced_providers import TracedIndex
+from server.tracing import NO_SPANS, Spans
 from sessiongraph.cursor import CursorCodec
 from sessiongraph.ports import CommitFeed, LogStore
 from sessiongraph.search.indexing import Indexing
@@ -23,14 +25,19 @@ from sessiongraph.search.walks import Walks
 
 
 @asynccontextmanager
-async def index_open(settings: Settings, path: Path) -> AsyncIterator[TantivyIndex]:
+async def index_open(
+    settings: Settings, path: Path, spans: Spans = NO_SPANS
+) -> AsyncIterator[TantivyIndex]:
     """The index of a folder, for whoever holds the data directory.
 
     Raises:
         InvalidConfig: the folder is somebody else's.
         IndexFailed: no index can be made there.
     """
-    index = await asyncio.to_thread(TantivyIndex.open, path, settings.search_writer_bytes)
+    kind = TantivyIndex if spans is NO_SPANS else TracedIndex
+    index = await asyncio.to_thread(kind.open, path, settings.search_writer_bytes)
+    if isinstance(index, TracedIndex):
+        index.spans = spans
     try:
         yield index
     finally:
@@ -67,6 +74,7 @@ async def searching(
     path: Path,
     cursors: CursorCodec,
     settle: Callable[[], Awaitable[None]],
+    spans: Spans = NO_SPANS,
 ) -> AsyncIterator[Search | None]:
     """The searching service of a server while the block lasts; None where it is turned off.
 
@@ -76,7 +84,7 @@ async def searching(
     if settings.search == "off":
         yield None
         return
-    async with index_open(settings, path) as index:
+    async with index_open(settings, path, spans) as index:
         search = search_over(settings, store, feed, index, cursors, settle)
         running = asyncio.create_task(kept_up("indexing", search.indexing.run), name="indexing")
         try:

@@ -89,6 +89,25 @@ class Settings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="The least severe message that is logged, to stderr."
     )
+    log_format: Literal["auto", "text", "json"] = Field(
+        default="auto",
+        description="How messages are written: for people, or as one JSON object a line. `auto` "
+        "writes for people on a terminal and JSON anywhere else.",
+    )
+    slow_operation_ms: int = Field(
+        default=1000,
+        ge=0,
+        le=3_600_000,
+        description="From which duration on a query or a mutation is logged at the level `info`; "
+        "the others are at the level `debug` (ms).",
+    )
+    otel_endpoint: str = Field(
+        default="",
+        pattern=r"^(https?://.+)?$",
+        description="Address of a collector of OpenTelemetry that takes OTLP over HTTP; spans go "
+        "to `/v1/traces` below it. Needs the extra `otel`. Empty: tracing is off, unless "
+        "OpenTelemetry's own `OTEL_EXPORTER_OTLP_ENDPOINT` is set.",
+    )
     watch: tuple[Annotated[Path, BeforeValidator(_directory)], ...] = Field(
         default=(),
         description="Folders and files of recorders that are followed while the server runs.",

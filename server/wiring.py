@@ -22,8 +22,11 @@ from providers.sqlite.log_store import SqliteLogStore
 from resolvers.context import Services as OperationServices
 from server.data_directory import DataDirectory
 from server.live_services import LiveServices
+from server.loop_delay import LoopDelay
 from server.search_services import searching
 from server.settings import Settings
+from server.traced_providers import TracedLogStore
+from server.tracing import NO_SPANS, Spans, spans_to
 from server.version import program_version
 from server.watching import Watching
 from sessiongraph.corpus import Corpus
@@ -59,7 +62,8 @@ class Services:
     """Everything that a server or a command works with, over one open store.
 
     live, imports: None in a command, which opens no sessions. search: None where it is turned off.
-    watching: None where no folder is watched.
+    watching: None where no folder is watched. delay: of the event loop, in a server.
+    spans: where the spans of what is done go.
     """
 
     settings: Settings
@@ -70,6 +74,8 @@ class Services:
     search: Search | None = None
     watching: Watching | None = None
     imports: ImportJobs | None = None
+    delay: LoopDelay | None = None
+    spans: Spans = NO_SPANS
 
     def of_operations(self) -> OperationServices:
         """What is offered to every GraphQL operation."""
@@ -107,7 +113,10 @@ async def open_for_serving(settings: Settings, directory: DataDirectory) -> Asyn
         InvalidConfig: the files in the directory are not ours, or of a newer version.
         PersistenceFailed: the store cannot be opened.
     """
-    async with _opened(directory) as store:
+    async with AsyncExitStack() as held:
+        spans = spans_to(settings.otel_endpoint)
+        held.push_async_callback(asyncio.to_thread, spans.close)
+        store = await held.enter_async_context(_opened(directory, spans))
         cursors = CursorCodec(directory.cursor_key())
         checkpoints = SqliteCheckpointStore(store)
         registry = all_projections()
@@ -115,14 +124,16 @@ async def open_for_serving(settings: Settings, directory: DataDirectory) -> Asyn
         async with AsyncExitStack() as running:
             reading = running.enter_context(ReadingApart(settings.import_processes))
             search = await running.enter_async_context(
-                searching(settings, store, store, directory.index_path, cursors, live.settle)
+                searching(settings, store, store, directory.index_path, cursors, live.settle, spans)
             )
             services = _services(settings, store, cursors, reading, live, search)
             imports = ImportJobs(
                 services.importer, lambda paths: list(find_recordings(paths, READERS))
             )
             live.stopping.append(imports.stop)
-            services = replace(services, imports=imports)
+            delay = LoopDelay()
+            await running.enter_async_context(delay.measuring())
+            services = replace(services, imports=imports, delay=delay, spans=spans)
             await running.enter_async_context(live.running())
             await running.enter_async_context(imports.running())
             if settings.watch:
@@ -162,9 +173,14 @@ async def open_for_reading(settings: Settings) -> AsyncIterator[Services]:
 
 
 @asynccontextmanager
-async def _opened(directory: DataDirectory) -> AsyncIterator[SqliteLogStore]:
+async def _opened(
+    directory: DataDirectory, spans: Spans = NO_SPANS
+) -> AsyncIterator[SqliteLogStore]:
     sys.setswitchinterval(THREAD_SWITCH_S)
-    store = await asyncio.to_thread(SqliteLogStore.open, directory.log_path)
+    kind = SqliteLogStore if spans is NO_SPANS else TracedLogStore
+    store = await asyncio.to_thread(kind.open, directory.log_path)
+    if isinstance(store, TracedLogStore):
+        store.spans = spans
     try:
         yield store
     finally:

@@ -53,6 +53,8 @@ class Following:
 
     on_commit: called with every commit, in order, after the followers were served.
     ring_events: recent events kept for the followers of one session.
+    refeeds: pages of the store that were given to followers who had everything once, and were too
+        slow for the ring since.
     """
 
     def __init__(
@@ -64,6 +66,7 @@ class Following:
     ) -> None:
         self._store = store
         self._feed = feed
+        self.refeeds = 0
         self._on_commit = on_commit
         self._ring_events = ring_events
         self._rings: dict[str, _Ring] = {}
@@ -83,6 +86,11 @@ class Following:
             except SessionGraphError as error:
                 _log.warning("the feed of commits is read again later", error=error.message)
                 await asyncio.sleep(_RETRY_S)
+
+    @property
+    def followers(self) -> int:
+        """How many follow a log at the moment."""
+        return sum(ring.followers for ring in self._rings.values())
 
     def stop(self) -> None:
         """End every follower cleanly."""
@@ -114,18 +122,21 @@ class Following:
             if at.seq > stored.last_seq:
                 raise LogConflict(f"{session_id!r} ends at {stored.last_seq}, not at {at.seq}")
             at.end = LogEnd(ring, stored.epoch)
+            caught_up = False
             while True:
                 # Taken before looking: what comes after the look wakes us.
                 news = ring.news()
                 events = ring.after(stored.epoch, at.seq)
                 if events is None:
                     events = await self._page(session_id, stored.epoch, at.seq)
+                    self.refeeds += caught_up and bool(events)
                 for event in events:
                     # Who took part in a broadcast meanwhile has had some of them.
                     if event.seq > at.seq:
                         at.seq = event.seq
                         yield event
                 if not events:
+                    caught_up = True
                     has_ended = stored.epoch <= ring.ended_epoch
                     if has_ended and ring.error is not None:
                         raise ring.error

@@ -87,6 +87,31 @@ class ImportReport:
     done: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class ImportCounts:
+    """What imports did so far, as numbers; see :class:`ImportReport`."""
+
+    files: int = 0
+    imported: int = 0
+    resumed: int = 0
+    unchanged: int = 0
+    refused: int = 0
+    events: int = 0
+    bytes: int = 0
+
+    def plus(self, report: ImportReport) -> ImportCounts:
+        """These and what one import did."""
+        return ImportCounts(
+            self.files + report.files,
+            self.imported + report.imported,
+            self.resumed + report.resumed,
+            self.unchanged + report.unchanged,
+            self.refused + len(report.refused),
+            self.events + report.events,
+            self.bytes + report.bytes,
+        )
+
+
 SECRETS_REPLACED: Final = "Secrets were replaced when the file was read."
 
 Progress = Callable[[ImportReport], None]
@@ -140,8 +165,18 @@ class Importer:
         self._media = media
         self._redact = redact
         self._open_recording = open_recording
+        self._finished = ImportCounts()
+        self._running: list[ImportReport] = []
         # One import of a file at a time: a watched file may be imported by hand as well.
         self._turns: Turns[Path] = Turns()
+
+    @property
+    def counts(self) -> ImportCounts:
+        """What all imports did since this importer was made, those that run included."""
+        counts = self._finished
+        for report in self._running:
+            counts = counts.plus(report)
+        return counts
 
     async def run(
         self,
@@ -157,11 +192,24 @@ class Importer:
         dry_run: read and check everything, write nothing.
         restore_deleted: also take sessions that were deleted here.
         """
-        found = list(recordings)
-        report = ImportReport()
         options = _Options(
             dry_run, restore_deleted, on_progress, on_session, self._redact, self._open_recording
         )
+        report = ImportReport()
+        self._running.append(report)
+        try:
+            await self._run(list(recordings), report, options)
+        finally:
+            self._running = [each for each in self._running if each is not report]
+            self._finished = self._finished.plus(report)
+        return report
+
+    async def _run(
+        self,
+        found: list[tuple[Path, RecordingReader | None]],
+        report: ImportReport,
+        options: _Options,
+    ) -> None:
         superseded = _superseded(found)
         for path, reader in found:
             report.files += 1
@@ -181,12 +229,11 @@ class Importer:
                 )
             except SessionGraphError as error:
                 report.refused.append(ImportRefusal(str(path), None, error.message))
-            if on_progress is not None:
-                on_progress(report)
+            if options.on_progress is not None:
+                options.on_progress(report)
         report.done = True
-        if on_progress is not None:
-            on_progress(report)
-        return report
+        if options.on_progress is not None:
+            options.on_progress(report)
 
     async def _take(
         self, path: Path, reader: RecordingReader, report: ImportReport, options: _Options

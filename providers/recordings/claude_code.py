@@ -155,7 +155,7 @@ def _identify(path: Path, lines: Lines) -> SessionHeader:
                 continue
             time = epoch_millis(record.timestamp)
             created_at = time if created_at is None else created_at
-            if created_at is not None and record.type in CONVERSATION_TYPES:
+            if created_at is not None and text_in(record.type) in CONVERSATION_TYPES:
                 return _header(path, record, line, created_at)
     except DamagedFrame as damage:
         raise RecordingRefused(path, number + 1, str(damage)) from damage

@@ -27,7 +27,7 @@ _INJECTED: Final = (
     "Caveat:",
 )
 _INTERRUPTED: Final = "[Request interrupted by user"
-_INJECTED_ORIGINS: Final = frozenset({"task-notification"})
+_INJECTED_ORIGINS: Final = ("task-notification",)
 _SYNTHETIC_MODEL: Final = "<synthetic>"
 
 _PASSED_ON: Final = "toolUseResult"

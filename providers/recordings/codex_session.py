@@ -54,7 +54,7 @@ INJECTED: Final = {"kind": FAMILY}
 COPIED_WITHIN_MS: Final = 1000
 """How long after the first line the copying of inherited records may take."""
 
-_INJECTED_KINDS: Final = frozenset({"environment_context", "user_instructions"})
+_INJECTED_KINDS: Final = ("environment_context", "user_instructions")
 _NO_TASK, _TASK_WAITS, _TASK_RUNS = range(3)
 
 

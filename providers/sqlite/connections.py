@@ -22,6 +22,9 @@ _READER_CACHE_KIB: Final = 8 * 1024
 _WRITER_CACHE_KIB: Final = 16 * 1024
 _BUSY_MS: Final = 10_000
 
+_LEFT_OF_WAL_BYTES: Final = 64 << 20
+"""To what the write-ahead log is cut when it begins anew. A long read lets it grow."""
+
 # sqlite3 asks each bound value that is neither a number nor a text whether it wants to be adapted.
 # None and bytes say no by an exception, which costs more than binding them: half a microsecond for
 # each NULL of each row. Adapters that give back the very value answer at once.
@@ -42,6 +45,7 @@ def open_writer(path: Path) -> sqlite3.Connection:
             recognise(connection, str(path))
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
+            connection.execute(f"PRAGMA journal_size_limit = {_LEFT_OF_WAL_BYTES}")
             connection.execute(f"PRAGMA cache_size = -{_WRITER_CACHE_KIB}")
             connection.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
             covers.teach(connection)

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 from providers.sqlite import commits, covers, headers
 from providers.sqlite.append_jobs import AppendJob, append_all
@@ -55,9 +55,13 @@ _KNOWN_LOGS: Final = 20_000
 
 
 class SqliteLogStore:
-    """See :class:`sessiongraph.ports.LogStore`."""
+    """See :class:`sessiongraph.ports.LogStore`.
+
+    observations: those that are open.
+    """
 
     def __init__(self, readers: Readers, writer: Writer | None, types: TypeNames) -> None:
+        self.observations = 0
         self._readers = readers
         self._writer = writer
         self._types = types
@@ -67,7 +71,7 @@ class SqliteLogStore:
             writer.committed = self._feed.wake
 
     @classmethod
-    def open(cls, path: Path, *, read_only: bool = False) -> SqliteLogStore:
+    def open(cls, path: Path, *, read_only: bool = False) -> Self:
         """Open the file, or create it.
 
         read_only: answer beside the process that writes; nothing is created or migrated.
@@ -113,9 +117,11 @@ class SqliteLogStore:
         connection = self._readers.borrow()
         try:
             connection.execute("BEGIN")
+            self.observations += 1
             try:
                 yield SqliteLogReader(connection, self._types)
             finally:
+                self.observations -= 1
                 connection.execute("ROLLBACK")
         except sqlite3.Error as error:
             connection.close()

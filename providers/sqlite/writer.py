@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -23,6 +24,7 @@ from typing import Any, Final, TypeVar
 
 import structlog
 
+from sessiongraph.distribution import COUNTS, SECONDS, Distribution
 from sessiongraph.errors import PersistenceFailed
 
 T = TypeVar("T")
@@ -63,11 +65,18 @@ class Writer:
     """Owns the writing connection of one file.
 
     committed: called in the writer's thread after each transaction that is on disk.
+    jobs_together: jobs of each transaction. transactions: how long each took (seconds).
+    syncs: how long of that its COMMIT took, which waits for the disk (seconds).
+    failures: transactions that the disk refused.
     """
 
     committed: Callable[[], None] | None = None
 
     def __init__(self, connection: sqlite3.Connection) -> None:
+        self.jobs_together = Distribution(COUNTS)
+        self.transactions = Distribution(SECONDS)
+        self.syncs = Distribution(SECONDS)
+        self.failures = 0
         self._connection = connection
         self._urgent: deque[_Work] = deque()
         self._bulk: deque[_Work] = deque()
@@ -113,6 +122,11 @@ class Writer:
         self._put(_Work(job, future, merge), bulk=False)
         return future
 
+    @property
+    def waiting(self) -> tuple[int, int]:
+        """Jobs that wait for a transaction: urgent ones, and portions of large work."""
+        return len(self._urgent), len(self._bulk)
+
     def close(self) -> None:
         """Commit what is queued, stop the thread and close the connection."""
         with self._ready:
@@ -144,6 +158,7 @@ class Writer:
         self._connection.close()
 
     def _commit(self, works: list[_Work]) -> None:
+        begun = time.perf_counter()
         try:
             self._connection.execute("BEGIN IMMEDIATE")
             for merge, group in groupby(works, key=lambda work: work.merge):
@@ -152,8 +167,10 @@ class Writer:
                         self._attempt(work)
                 else:
                     self._attempt_merged(merge, list(group))
+            executed = time.perf_counter()
             self._connection.execute("COMMIT")
         except sqlite3.Error as error:
+            self.failures += 1
             self._roll_back()
             _log.warning(
                 "a transaction failed; its writes are answered as failed", error=str(error)
@@ -161,6 +178,10 @@ class Writer:
             for work in works:
                 work.error = PersistenceFailed(f"the store could not be written: {error}")
         else:
+            ended = time.perf_counter()
+            self.jobs_together.add(len(works))
+            self.transactions.add(ended - begun)
+            self.syncs.add(ended - executed)
             if self.committed is not None:
                 self.committed()
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 import structlog
 import tantivy
@@ -37,7 +37,14 @@ from providers.tantivy.folder import IndexFolder
 from providers.tantivy.fresh import FreshDocument, Statistics
 from providers.tantivy.observations import FreshView, KnownLogs, TantivyObservation
 from sessiongraph.errors import IndexFailed
-from sessiongraph.search.ports import Forget, IndexChange, Learn, Watermark, check_of
+from sessiongraph.search.ports import (
+    Forget,
+    IndexChange,
+    IndexObservation,
+    Learn,
+    Watermark,
+    check_of,
+)
 from sessiongraph.text import semantic_text
 
 T = TypeVar("T")
@@ -76,7 +83,7 @@ class TantivyIndex:
         self._state: _State | None = None
 
     @classmethod
-    def open(cls, path: Path, writer_bytes: int = WRITER_BYTES) -> TantivyIndex:
+    def open(cls, path: Path, writer_bytes: int = WRITER_BYTES) -> Self:
         """The index of a folder, empty where there is none or where it cannot be used.
 
         Raises:
@@ -136,7 +143,7 @@ class TantivyIndex:
         """Make everything taken durable and visible."""
         await self._in(self._slow_thread, lambda: self._commit(watermark))
 
-    def observe(self) -> TantivyObservation:
+    def observe(self) -> IndexObservation:
         """Everything that was taken until now."""
         state = self._state
         if state is None:
@@ -169,7 +176,10 @@ class TantivyIndex:
         await self._in(self._slow_thread, empty)
 
     async def close(self) -> None:
-        """Release the files; what merges a large index goes on until the program ends."""
+        """Release the files; what merges a large index goes on until the program ends.
+
+        What was begun is done first, also where whoever began it has left.
+        """
 
         def end() -> None:
             writer = self._writer
@@ -177,7 +187,8 @@ class TantivyIndex:
                 writer.wait_merging_threads()
             self._drop()
 
-        await self._in(self._thread, end)
+        await self._in(self._thread, _nothing)
+        await self._in(self._slow_thread, end)
         self._end_threads()
 
     def _end_threads(self) -> None:
@@ -191,8 +202,12 @@ class TantivyIndex:
             with self._writing, index_failures("written"):
                 return work()
 
-        loop = asyncio.get_running_loop()
-        return await asyncio.shield(loop.run_in_executor(thread, guarded))
+        future = asyncio.get_running_loop().run_in_executor(thread, guarded)
+        try:
+            return await asyncio.shield(future)
+        except asyncio.CancelledError:
+            future.add_done_callback(_note_failure)
+            raise
 
     def _apply(self, changes: Sequence[IndexChange]) -> None:
         writer, state = self._write(), self._state
@@ -256,6 +271,16 @@ class TantivyIndex:
 
     def _drop(self) -> None:
         self._state = self._writer = self._index = None
+
+
+def _nothing() -> None:
+    """What is done once everything before it is."""
+
+
+def _note_failure(work: asyncio.Future[Any]) -> None:
+    """Log how a work ended whose caller has left, if it failed."""
+    if not work.cancelled() and work.exception() is not None:
+        _log.warning("the index could not do what nobody waits for", error=str(work.exception()))
 
 
 def give_way() -> None:

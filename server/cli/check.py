@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 def command(common: Common, repair: bool, as_json: bool) -> None:
     """Verify the whole store: seqs, payloads, surface rules, placement, links, citations, counts.
 
-    The full-text index is held to what the log says: its place, its documents, its checksums.
+    The checkpoints of projections are held to a fold of their logs, the full-text index to what the
+    log says: its place, its documents, its checksums.
 
     What is derived can be rebuilt with `--repair`; a log that is damaged itself is left as it is.
     Without `--repair` it works beside a running server.

@@ -35,7 +35,7 @@ class Common:
 
         given = {"data_dir": self.data_dir, "log_level": self.log_level, **options}
         settings = load_settings(given, self.config)
-        configure_logging(settings.log_level)
+        configure_logging(settings.log_level, settings.log_format)
         return settings
 
 

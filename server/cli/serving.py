@@ -58,7 +58,8 @@ async def serving(settings: Settings, command: str) -> AsyncIterator[RunningServ
             try:
                 yield RunningServer(url, services, services.live, asked_to_stop)
             finally:
-                # Streams end before requests are waited for, or they would be waited for in vain.
-                services.live.end_streams()
+                # The transports end their streams: a source that ended by itself would tell its
+                # client that there is nothing more to come.
+                services.live.begin_stop()
             _log.info("stopping")
         _log.info("stopped")

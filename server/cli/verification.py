@@ -17,6 +17,11 @@ from rich.progress import (
 from rich.text import Text
 
 from providers.sqlite.verification import Fault
+from server.cli.checkpoint_verification import (
+    CHECKPOINT_FAULT,
+    remove_checkpoints,
+    verify_checkpoints,
+)
 from server.cli.index_verification import INDEX_FAULT, rebuild_index, verify_index
 from server.cli.output import stderr_console, stdout_console, visible
 from server.wiring import Services
@@ -67,6 +72,10 @@ async def verify(services: Services, *, show: bool) -> Verdict:
 
         faults = await services.store.check(on_progress)
         if all(fault.what != "file" for fault in faults):
+            folded = progress.add_task("checking checkpoints", total=counts.sessions, events="")
+            faults += await verify_checkpoints(
+                services, lambda sessions: progress.update(folded, completed=sessions)
+            )
             indexed = progress.add_task("checking the index", total=counts.sessions, events="")
             faults += await verify_index(
                 services, lambda sessions: progress.update(indexed, completed=sessions)
@@ -79,10 +88,13 @@ async def verify_and_repair(services: Services, *, show: bool) -> Verdict:
     found = await verify(services, show=show)
     if not found.faults:
         return found
-    stored = [fault for fault in found.faults if fault.what != INDEX_FAULT]
-    if stored:
-        await services.store.repair(stored)
-    if len(stored) < len(found.faults):
+    kinds = {fault.what for fault in found.faults}
+    if kinds - {INDEX_FAULT, CHECKPOINT_FAULT}:
+        apart = (INDEX_FAULT, CHECKPOINT_FAULT)
+        await services.store.repair([each for each in found.faults if each.what not in apart])
+    if CHECKPOINT_FAULT in kinds:
+        await remove_checkpoints(services)
+    if INDEX_FAULT in kinds:
         await rebuild_index(services, show=show)
     left = await verify(services, show=show)
     repaired = tuple(fault for fault in found.faults if fault not in left.faults)

@@ -225,7 +225,7 @@ class Ladder:
                 reading.stored = seen
                 end = min(seen.last_seq, reading.cells.seq + self.span_seqs)
                 async for page in reader.entries(seen, reading.cells.seq + 1, end):
-                    await _fold(reading.cells, page)
+                    await fold_page(reading.cells, page)
             if reading.cells.seq < end:
                 if not reading.seeds:
                     raise CorruptSession(f"{session_id!r} ends before event {end}")
@@ -260,7 +260,7 @@ class Ladder:
                 first = reading.cells.seq + 1
                 last = min(end, reading.cells.seq + self.span_seqs)
                 async for page in reader.entries(seen, first, last):
-                    await _fold(reading.cells, _cut(page, last))
+                    await fold_page(reading.cells, part_through(page, last))
             if reading.cells.seq < last:
                 raise CorruptSession(f"{session_id!r} ends before event {last}")
         return reading.cells
@@ -314,7 +314,8 @@ def _fits(unit: Projection[Any], value: Any, state: Any) -> bool:
     return unit.view_check.accepts_made(value)
 
 
-async def _fold(cells: SessionCells, page: Sequence[Entry]) -> None:
+async def fold_page(cells: SessionCells, page: Sequence[Entry]) -> None:
+    """Fold a page, in a thread when it is long."""
     events = sum(len(entry.texts) if isinstance(entry, DeltaRun) else 1 for entry in page)
     if events <= _INLINE_MEMBERS:
         cells.fold_all(page)
@@ -322,7 +323,7 @@ async def _fold(cells: SessionCells, page: Sequence[Entry]) -> None:
         await asyncio.to_thread(cells.fold_all, page)
 
 
-def _cut(page: Sequence[Entry], last: Seq) -> list[Entry]:
+def part_through(page: Sequence[Entry], last: Seq) -> list[Entry]:
     """A page without what lies beyond an event; the run that reaches beyond it is taken apart."""
     kept: list[Entry] = [entry for entry in page if entry.last_seq <= last]
     for entry in page:

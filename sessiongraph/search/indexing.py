@@ -21,6 +21,7 @@ from typing import Final
 
 import structlog
 
+from sessiongraph.distribution import SECONDS, Distribution
 from sessiongraph.errors import IndexFailed, SessionGraphError
 from sessiongraph.ports import (
     Commit,
@@ -80,6 +81,7 @@ class Indexing:
     commit_ms: within which what was taken is made durable; a crash costs indexing it again.
     wait_ms: how long a search waits for the index at most.
     on_commit: called with every commit of the feed when it is read, in order.
+    commits: how long each commit of the index took (seconds).
     """
 
     def __init__(
@@ -97,6 +99,7 @@ class Indexing:
         self._index = index
         self._commit_s = commit_ms / 1000
         self._wait_s = wait_ms / 1000
+        self.commits = Distribution(SECONDS)
         self._on_commit = on_commit
         self._lock = asyncio.Lock()
         self._news = asyncio.Event()
@@ -111,6 +114,7 @@ class Indexing:
         self._failed: SessionGraphError | None = None
         self._failing_since: float | None = None
         self._due_at = 0.0
+        self._taking_since: float | None = None
         self._on_progress: Callable[[Progress], None] | None = None
 
     @property
@@ -186,6 +190,12 @@ class Indexing:
         self._on_progress(await self.progress())
 
     @property
+    def behind_s(self) -> float:
+        """For how long something has been waiting for the index (seconds); 0 while nothing does."""
+        since = [each for each in (self._taking_since, self._failing_since) if each is not None]
+        return self._now() - min(since) if since else 0.0
+
+    @property
     def seen(self) -> Position:
         """The last commit that was read from the feed; it may not be in the index yet."""
         return self._seen
@@ -253,6 +263,7 @@ class Indexing:
             await self._index.clear()
             self._taken = None
         self._building = self._taken is None and target > 0
+        self._taking_since = self._begun_at if self._building else None
         self._taken = self._taken or Watermark(0)
         self._target = target
         self._failed = None
@@ -260,8 +271,11 @@ class Indexing:
     async def _read(self) -> None:
         async with aclosing(self._feed.follow(self._start())) as batches:  # type: ignore[type-var]
             async for commits in batches:
+                if self._taking_since is None:
+                    self._taking_since = self._now()
                 await self._take(commits)
                 if len(commits) < _MANY_COMMITS:
+                    self._taking_since = None
                     await self._gather()
 
     async def _gather(self) -> None:
@@ -386,7 +400,9 @@ class Indexing:
     async def _commit(self) -> None:
         async with self._lock:
             if self._taken is not None and self._taken != self._index.watermark:
+                begun = self._now()
                 await self._index.commit(self._taken)
+                self.commits.add(self._now() - begun)
                 self._is_dirty = False
         self._failing_since = None
         self._tell()

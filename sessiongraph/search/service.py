@@ -145,7 +145,7 @@ class Search:
         settle: Callable[[], Awaitable[None]],
     ) -> None:
         self.indexing = indexing
-        self._walks = walks
+        self.walks = walks
         self._cursors = cursors
         self._limits = limits
         self._settle = settle
@@ -249,7 +249,7 @@ class Search:
         await self._come_up(view)
         if name is None:
             return await begin(), 0
-        return self._walks.find(name), start
+        return self.walks.find(name), start
 
     async def _come_up(self, view: CorpusView) -> None:
         """Let the index reach what was acknowledged by now."""
@@ -275,7 +275,7 @@ class Search:
         distinct = grouped and not admission.looks_at_events
         walk = Walk(observation, position, asked, question, distinct, grouped)
         if admission.depends_on_placement:
-            self._walks.watch(walk)
+            self.walks.watch(walk)
             for commit in await self.indexing.commits_between(position, self.indexing.seen):
                 walk.commit(commit)
         return walk
@@ -327,7 +327,7 @@ class Search:
             assert walk is not None
             if not places:
                 places.update(((h.session_id, h.seq), start + n) for n, h in enumerate(hits, 1))
-            key = [self._walks.hold(walk), places[item.key]]
+            key = [self.walks.hold(walk), places[item.key]]
             return self._cursors.issue(asked.field, asked.digest, key)
 
         return SearchPage(items, cursor_of, has_next_page=has_more, has_previous_page=start > 0)

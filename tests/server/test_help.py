@@ -11,10 +11,12 @@ from tests.server.processes import ROOT, clean_environment, run
 
 COMMANDS = [
     *("demo", "serve", "import", "search", "show", "lineage", "export", "check", "reindex"),
-    "schema",
+    *("backup", "schema"),
 ]
-LATER = ["backup", "token"]
-PRINTING_DATA = ["import", "search", "show", "lineage", "export", "check", "reindex"]
+LATER = ["token"]
+PRINTING_DATA = [
+    *("import", "search", "show", "lineage", "export", "check", "reindex", "backup"),
+]
 
 
 def test_the_help_names_every_command_in_one_line_each() -> None:

@@ -168,6 +168,29 @@ def test_a_follower_that_is_slower_than_the_ring_is_fed_from_the_store(tmp_path:
     run(scenario())
 
 
+def test_being_fed_again_is_counted_and_reading_what_was_there_before_is_not(
+    tmp_path: Path,
+) -> None:
+    async def scenario() -> None:
+        async with followed(tmp_path, ring_events=4) as (engine, following, _):
+            await say_numbered(engine, 10, step=1)
+            async with aclosing(following.events("a", -1)) as events:  # type: ignore[type-var]
+                given = [(await anext(events)).seq for _ in range(10)]
+                waiting = asyncio.ensure_future(anext(events))
+                await soon()
+                assert following.refeeds == 0
+                await say_numbered(engine, 1)
+                assert (await waiting).seq == 10
+                assert following.refeeds == 0
+                await say_numbered(engine, 10, step=1)
+                await soon(20)
+                given += [(await anext(events)).seq for _ in range(10)]
+                assert given == [*range(10), *range(11, 21)]
+                assert following.refeeds == 1
+
+    run(scenario())
+
+
 def test_a_ring_is_bounded_in_bytes_and_events_larger_than_it_are_followed_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

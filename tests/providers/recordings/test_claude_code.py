@@ -306,6 +306,19 @@ def test_odd_records_of_every_kind_are_told(tmp_path: Path) -> None:
     assert {recorded.line for recorded in told.recorded} == set(range(1, len(records) + 2))
 
 
+@pytest.mark.parametrize("odd", [{}, [], {"a": 1}, [[]]])
+def test_values_that_are_no_names_are_none_of_ours(tmp_path: Path, odd: Any) -> None:
+    """A list or an object cannot be looked up, not even to find that it is not there."""
+    told = told_of(
+        tmp_path,
+        claude(0, odd, message={"role": "user", "content": "x"}),
+        asked(1, "hello", origin={"kind": odd}, uuid=odd, parentUuid=odd),
+        claude(2, "system", subtype=odd, compactMetadata={"preservedMessages": {"uuids": [odd]}}),
+        replied(3, "m", tool_use("c"), uuid=odd),
+    )
+    assert "hello" in [words(event) for event in told.surface]
+
+
 def test_an_image_is_named_by_its_content(tmp_path: Path) -> None:
     content = b"\x89PNG not really"
     source = {

@@ -354,7 +354,7 @@ def test_odd_records_of_every_kind_are_told(tmp_path: Path) -> None:
     ]
     fillings: list[Json] = [
         {},
-        {"role": "user"},
+        {"role": "user", "message": "x", "kind": {}, "call_id": [], "id": {}},
         {"role": "assistant", "content": 7, "message": 7, "info": 7, "call_id": 7, "output": 7},
         {"role": "developer", "content": [None], "summary": [None], "call_id": "c", "output": [7]},
     ]

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import json
 import shutil
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -227,3 +231,31 @@ def test_writing_beside_a_writer_is_refused_and_hurts_nobody(tmp_path: Path) -> 
         await index.close()
 
     run(check())
+
+
+def test_a_commit_whose_caller_has_left_is_done_before_the_index_is_closed(tmp_path: Path) -> None:
+    """As when a server stops: the task that commits is cancelled, and the index is closed."""
+    complaints: list[dict[str, Any]] = []
+
+    async def scenario() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, told: complaints.append(told))
+        index = TantivyIndex.open(tmp_path / "index", BYTES)
+        await index.apply([learn("s", "harbor")])
+        release = threading.Event()
+        busy = asyncio.ensure_future(index._in(index._slow_thread, lambda: release.wait(10)))
+        committing = asyncio.ensure_future(index.commit(Watermark(1)))
+        await asyncio.sleep(0)
+        committing.cancel()
+        closing = asyncio.ensure_future(index.close())
+        await asyncio.sleep(0.05)
+        release.set()
+        await closing
+        assert await busy
+        assert committing.cancelled()
+        again = TantivyIndex.open(tmp_path / "index", BYTES)
+        assert (again.watermark, again.documents) == (Watermark(1), 1)
+        await again.close()
+
+    run(scenario())
+    gc.collect()
+    assert complaints == []
