@@ -10,21 +10,24 @@ documents that may be run are kept, so that those who send rubbish push nothing 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 import strawberry
 from graphql import (
     DocumentNode,
+    FragmentDefinitionNode,
     GraphQLError,
     OperationDefinitionNode,
+    OverlappingFieldsCanBeMergedRule,
     specified_rules,
+    validate,
 )
 from strawberry.extensions import SchemaExtension
-from strawberry.schema.schema import validate_document
 from typing_extensions import override
 
+from server.cost import Cost, CostModel, OperationCost
 from server.limits import DocumentLimits
 from server.refusals import OperationFailed
 from sessiongraph.errors import BadUserInput
@@ -35,6 +38,16 @@ KEPT_CHARACTERS: Final = 128 * 1024
 LONGEST_KEPT: Final = KEPT_CHARACTERS // 8
 """Length of the longest document that is remembered."""
 
+_RULES: Final = tuple(
+    rule for rule in specified_rules if rule is not OverlappingFieldsCanBeMergedRule
+)
+"""The rules that take a time linear in the document, or nearly so."""
+
+_ERRORS_SHOWN: Final = 20
+"""Errors of one document that are looked for; to suggest what was meant takes 2 ms for each."""
+
+_TOO_DEEP: Final = "the document is nested too deeply"
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Document:
@@ -43,6 +56,7 @@ class Document:
     text: str
     node: DocumentNode
     operations: dict[str, OperationDefinitionNode]
+    _costs: dict[int, OperationCost] = field(default_factory=dict)
 
     def operation(self, name: str | None) -> OperationDefinitionNode:
         """The operation with this name, or the only one.
@@ -60,6 +74,21 @@ class Document:
                 "The document has several operations: say in `operationName` which one to run"
             )
         return next(iter(self.operations.values()))
+
+    def cost(
+        self, operation: OperationDefinitionNode, variables: Mapping[str, Any], model: CostModel
+    ) -> Cost:
+        """What one of its operations could cost; always by the same model."""
+        of_operation = self._costs.get(id(operation))
+        if of_operation is None:
+            fragments = {
+                definition.name.value: definition
+                for definition in self.node.definitions
+                if isinstance(definition, FragmentDefinitionNode)
+            }
+            of_operation = model.of_operation(operation, fragments)
+            self._costs[id(operation)] = of_operation
+        return Cost(of_operation.estimate(variables), model.limit)
 
 
 class Documents:
@@ -93,15 +122,26 @@ class Documents:
             node = self._limits.parse(text)
         except (GraphQLError, BadUserInput) as error:
             raise OperationFailed.because(error) from error
-        errors = validate_document(schema._schema, node, tuple(specified_rules))
-        if errors:
-            raise OperationFailed.because(*errors)
+        self._validate(node, schema)
         operations = {
             definition.name.value if definition.name else "": definition
             for definition in node.definitions
             if isinstance(definition, OperationDefinitionNode)
         }
         return Document(text, node, operations)
+
+    def _validate(self, node: DocumentNode, schema: strawberry.Schema) -> None:
+        try:
+            errors = validate(schema._schema, node, _RULES, max_errors=_ERRORS_SHOWN)
+            if not errors:
+                self._limits.require_comparable(node)
+                rules = (OverlappingFieldsCanBeMergedRule,)
+                errors = validate(schema._schema, node, rules, max_errors=_ERRORS_SHOWN)
+        except (BadUserInput, RecursionError) as error:
+            refusal = error if isinstance(error, BadUserInput) else BadUserInput(_TOO_DEEP)
+            raise OperationFailed.because(refusal) from error
+        if errors:
+            raise OperationFailed.because(*errors)
 
     def _keep(self, document: Document) -> None:
         if len(document.text) > LONGEST_KEPT:
