@@ -1,9 +1,9 @@
 """What fields cost: weights, and how many items the lists hold.
 
-A field costs 1, and so does each field of each item of a list. Where a list is a page, its arguments
-say how many items it can hold; the lists that nobody pages are reckoned with a stated length, which
-is more than what is usual and no promise. Fields that ask the store or the index something cost more
-than what they show.
+A field costs 1, and so does each field of each item of a list. Where a list is a page, its
+arguments say how many items it can hold; the lists that nobody pages are reckoned with a stated
+length, which is more than what is usual and no promise. Fields that ask the store or the index
+something cost more than what they show.
 
 Lists are found by what the schema says: a field with ``first`` is a page of its connection, whose
 ``edges`` and ``nodes`` have so many items. Only what cannot be seen there is in the tables below.

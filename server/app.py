@@ -10,11 +10,13 @@ from starlette.types import ASGIApp
 from schema.operation import one_observation
 from schema.planned_lists import PlannedLists
 from schema.served import build_schema
+from server.cost import CostLimits, CostModel
 from server.documents import Documents
 from server.endpoint import GraphQLEndpoint
 from server.graphql_ws import GraphQLWebSocket
 from server.hosts import HostCheck
 from server.limits import DocumentLimits
+from server.occupancy import Occupancy
 from server.operations import Operations
 from server.pages import GRAPHQL_PATH, page_routes
 from server.refusals import fault, http_exception
@@ -29,12 +31,23 @@ def build_app(services: Services) -> ASGIApp:
     documents = Documents(_document_limits(settings))
     schema = build_schema([documents.extension], PlannedLists)
     operations = Operations(
-        schema, services.of_operations(), documents, frame_context=one_observation
+        schema,
+        services.of_operations(),
+        documents,
+        frame_context=one_observation,
+        costs=CostModel(schema._schema, _cost_limits(settings)),
+        occupancy=_occupancy(settings),
+        timeout_s=settings.operation_timeout_ms / 1000,
     )
-    endpoint = GraphQLEndpoint(operations, max_request_bytes=settings.max_request_bytes)
+    endpoint = GraphQLEndpoint(
+        operations,
+        max_request_bytes=settings.max_request_bytes,
+        body_timeout_s=settings.request_body_timeout_ms / 1000,
+    )
+    socket = GraphQLWebSocket(operations, init_timeout_s=settings.connection_init_timeout_ms / 1000)
     routes = [
         Route(GRAPHQL_PATH, endpoint, methods=["POST"]),
-        WebSocketRoute(GRAPHQL_PATH, GraphQLWebSocket(operations)),
+        WebSocketRoute(GRAPHQL_PATH, socket),
         *page_routes(services),
     ]
     application = Starlette(
@@ -48,4 +61,27 @@ def _document_limits(settings: Settings) -> DocumentLimits:
         tokens=settings.max_query_tokens,
         depth=settings.max_query_depth,
         aliases=settings.max_query_aliases,
+        characters=settings.max_query_chars,
+        comparisons=settings.max_query_comparisons,
+    )
+
+
+def _cost_limits(settings: Settings) -> CostLimits:
+    return CostLimits(
+        max_operation_cost=settings.max_operation_cost,
+        page_max=settings.page_max,
+        read_window_max=settings.read_window_max,
+        lineage_page_max=settings.lineage_page_max,
+        candidate_limit=settings.candidate_limit,
+    )
+
+
+def _occupancy(settings: Settings) -> Occupancy:
+    return Occupancy(
+        max_websockets=settings.max_websockets,
+        max_subscriptions=settings.max_subscriptions,
+        max_operations=settings.max_operations,
+        max_operations_per_connection=settings.max_operations_per_connection,
+        max_running_cost=settings.max_running_cost,
+        max_body_bytes=settings.max_body_bytes,
     )

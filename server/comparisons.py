@@ -57,7 +57,7 @@ def too_many_comparisons(document: DocumentNode, most: int) -> bool:
                         spread.add(name)
                         merged.append(fragments[name])
                 else:
-                    merged.append(node.selection_set)  # type: ignore[attr-defined]
+                    merged.append(node.selection_set)
         for nodes in by_name.values():
             pairs += len(nodes) * (len(nodes) - 1) // 2
             inner: list[SelectionSetNode] = [

@@ -2,8 +2,8 @@
 
 The estimate counts the fields that an answer could have at most: 1 for each (or its weight), and
 what stands in a list as often as the list can have items. It is an upper bound, except that lists
-without a page are reckoned with an assumed length (:mod:`schema.costs`). It takes time linear in the
-document: what a fragment costs is found once, however often it is spread. Of variables nothing
+without a page are reckoned with an assumed length (:mod:`schema.costs`). It takes time linear in
+the document: what a fragment costs is found once, however often it is spread. Of variables nothing
 matters but page sizes, lengths and conditions; the estimate for each combination of those is kept
 with the document, so that an operation that is asked for often is not reckoned again.
 
@@ -188,7 +188,7 @@ class CostModel:
         weight = _first_of(costs.WEIGHTS, places) or 1
         if "first" in definition.args:
             weight = max(weight, costs.READS)
-        size = self._size(definition, places)
+        size: _Sized | Size | None = self._size(definition, places)
         of_parent = is_list and size is None
         if of_parent and not self._has_its_length_above(parent, name, places):
             length = _first_of(costs.LENGTHS, places)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 import strawberry
@@ -29,6 +30,7 @@ from typing_extensions import override
 
 from server.cost import Cost, CostModel, OperationCost
 from server.limits import DocumentLimits
+from server.one_aside import OneAside
 from server.refusals import OperationFailed
 from sessiongraph.errors import BadUserInput
 
@@ -47,6 +49,13 @@ _ERRORS_SHOWN: Final = 20
 """Errors of one document that are looked for; to suggest what was meant takes 2 ms for each."""
 
 _TOO_DEEP: Final = "the document is nested too deeply"
+
+
+DOCUMENT: Final = "sessiongraph.document"
+"""Where among the extensions of an operation its document is."""
+
+SHORT: Final = 2000
+"""Length of a document that is read at once, which takes less than 10 ms."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,24 +107,35 @@ class Documents:
         self._limits = limits
         self._kept: OrderedDict[str, Document] = OrderedDict()
         self._characters = 0
+        self._reading_aside = OneAside()
 
-    def read(self, text: str, schema: strawberry.Schema) -> Document:
+    async def read(self, text: str, schema: strawberry.Schema) -> Document:
         """The document that a text stands for; always of the same schema.
+
+        A long one that is new is read in a thread, and one after the other, so that those who send
+        many of them wait for each other and nobody else does.
 
         Raises:
             OperationFailed: it is not GraphQL, too large, or does not fit the schema.
         """
         document = self._kept.get(text)
-        if document is None:
-            document = self._read(text, schema)
-            self._keep(document)
-        else:
+        if document is not None:
             self._kept.move_to_end(text)
+            return document
+        if len(text) <= SHORT:
+            document = self._read(text, schema)
+        else:
+            document = await self._reading_aside.run(partial(self._read, text, schema))
+        self._keep(document)
         return document
 
-    def extension(self) -> SchemaExtension:
-        """What lets an operation of the schema start from the document that was read before."""
-        return _ReadBefore(self)
+    @staticmethod
+    def extension() -> SchemaExtension:
+        """What lets an operation of the schema start from the document that was read before.
+
+        The operation is given it among its extensions, under :data:`DOCUMENT`.
+        """
+        return _ReadBefore()
 
     def _read(self, text: str, schema: strawberry.Schema) -> Document:
         try:
@@ -144,7 +164,7 @@ class Documents:
             raise OperationFailed.because(*errors)
 
     def _keep(self, document: Document) -> None:
-        if len(document.text) > LONGEST_KEPT:
+        if len(document.text) > LONGEST_KEPT or document.text in self._kept:
             return
         self._kept[document.text] = document
         self._characters += len(document.text)
@@ -156,14 +176,12 @@ class Documents:
 class _ReadBefore(SchemaExtension):
     """Takes the place of parsing and validating."""
 
-    def __init__(self, documents: Documents) -> None:
-        self._documents = documents
-
     @override
     def on_parse(self) -> Iterator[None]:
         context = self.execution_context
-        if context.query is not None:
-            context.graphql_document = self._documents.read(context.query, context.schema).node
+        document = (context.operation_extensions or {}).get(DOCUMENT)
+        if isinstance(document, Document):
+            context.graphql_document = document.node
         yield
 
     @override

@@ -1,9 +1,9 @@
 """How large one GraphQL document may be: characters, tokens, depth, aliases, comparisons.
 
-All but the last are looked at before a document is validated or run, and each costs time linear in the
-document: the depth and the aliases of a fragment are computed once, however often and in however
-many layers it is spread, because a document of thirty lines can otherwise stand for a billion
-fields. A refusal names the limit and its setting.
+All but the last are looked at before a document is validated or run, and each costs time linear in
+the document: the depth and the aliases of a fragment are computed once, however often and in
+however many layers it is spread, because a document of thirty lines can otherwise stand for a
+billion fields. A refusal names the limit and its setting.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Whatever is one too many is refused at once and can be tried again. Only dear operations wait for
 each other: they begin in the order in which they came, as long as all that run together stay within
-a budget. Cheap ones pass by, so that nobody who asks for little waits behind those who ask for much.
+a budget. Cheap ones pass by, so that who asks for little never waits behind those who ask for much.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ from sessiongraph.errors import TooManyRequests
 
 CHEAP: Final = 1000
 """Estimated cost up to which an operation waits for nobody."""
+
+WAITING: Final = 100
+"""Dear operations that wait at most; another one is refused."""
 
 
 class Places:
@@ -67,7 +70,11 @@ class RunningCost:
 
     @asynccontextmanager
     async def share(self, cost: int) -> AsyncIterator[None]:
-        """Run at a cost while the block lasts; waits before it while too much runs."""
+        """Run at a cost while the block lasts; waits before it while too much runs.
+
+        Raises:
+            TooManyRequests: too many wait already.
+        """
         if cost <= CHEAP:
             yield
             return
@@ -82,6 +89,11 @@ class RunningCost:
         if not self._waiting and self.running + share <= self.most:
             self.running += share
             return
+        if len(self._waiting) >= WAITING:
+            raise TooManyRequests(
+                f"{WAITING} operations wait already until those that run cost less than "
+                f"{self.most} (max_running_cost): try again later"
+            )
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append((turn, share))
         try:
@@ -129,12 +141,4 @@ class Occupancy:
         self.operations = Places(max_operations, "operations", "max_operations")
         self.bodies = Places(max_body_bytes, "bytes of requests", "max_body_bytes")
         self.cost = RunningCost(max_running_cost)
-        self._max_operations_per_connection = max_operations_per_connection
-
-    def of_connection(self) -> Places:
-        """The places for operations on one WebSocket."""
-        return Places(
-            self._max_operations_per_connection,
-            "operations on one WebSocket",
-            "max_operations_per_connection",
-        )
+        self.max_operations_per_connection = max_operations_per_connection

@@ -40,14 +40,14 @@ from resolvers.context import Services
 from schema.response import encode_response
 from server.broadcasting import Broadcastable, Outlet
 from server.cost import Cost, CostModel
-from server.documents import Document, Documents
+from server.documents import DOCUMENT, Document, Documents
 from server.frame_execution import FrameContext, FrameExecution
 from server.frames import Execute, Frame, SharedFrames
 from server.graphql_request import GraphQLRequest
 from server.occupancy import CHEAP, Occupancy
 from server.refusals import OperationFailed
 from sessiongraph.access import EVERYTHING, Grant
-from sessiongraph.errors import Aborted, CostLimitExceeded
+from sessiongraph.errors import Aborted, CostLimitExceeded, TooManyRequests
 
 T = TypeVar("T")
 
@@ -96,7 +96,7 @@ class Operations:
         self.occupancy = Occupancy() if occupancy is None else occupancy
         self.timeout_s = timeout_s
 
-    def prepare(self, request: GraphQLRequest, grant: Grant = EVERYTHING) -> Operation:
+    async def prepare(self, request: GraphQLRequest, grant: Grant = EVERYTHING) -> Operation:
         """What a request asks for, ready to be run.
 
         grant: what the client may do and see; who may the same shares frames.
@@ -105,7 +105,7 @@ class Operations:
             OperationFailed: the document cannot be run, or the operation could cost too much.
             BadUserInput: it has no such operation, or several and none was named.
         """
-        document = self.documents.read(request.query, self.schema)
+        document = await self.documents.read(request.query, self.schema)
         definition = document.operation(request.operation_name)
         cost = None
         if self.costs is not None:
@@ -113,9 +113,7 @@ class Operations:
             try:
                 cost.require()
             except CostLimitExceeded as refusal:
-                failure = OperationFailed.because(refusal)
-                failure.errors[0].extensions["cost"] = cost.shown()
-                raise failure from refusal
+                raise OperationFailed.because(refusal, cost=cost.shown()) from refusal
         services = self.services
         if grant != EVERYTHING:
             services = replace(services, grant=grant)
@@ -172,16 +170,17 @@ class Operation:
         """The response of a query or a mutation.
 
         Raises:
-            OperationFailed: nothing was executed, because of the variables, or it took too long.
+            OperationFailed: nothing was executed, because of the variables; or it took too long, or
+                too much runs.
         """
-        if self._kind is OperationType.MUTATION:
-            result = await self._sharing_cost()
-        else:
-            try:
+        try:
+            if self._kind is OperationType.MUTATION:
+                result = await self._sharing_cost()
+            else:
                 result = await self._operations.in_time(self._sharing_cost())
-            except Aborted as error:
-                name = self._request.operation_name
-                raise OperationFailed.because(error, operation=name) from error
+        except (Aborted, TooManyRequests) as error:
+            name = self._request.operation_name
+            raise OperationFailed.because(error, operation=name) from error
         if result.data is None and result.errors and all(e.path is None for e in result.errors):
             raise OperationFailed(result.errors)
         return _encoded(result, self._cost)
@@ -257,6 +256,7 @@ class Operation:
             variable_values=self._request.variables,
             context_value=self._services,
             operation_name=self._request.operation_name,
+            operation_extensions={DOCUMENT: self._document},
         )
 
     @asynccontextmanager

@@ -251,16 +251,17 @@ def application(
 
 
 @asynccontextmanager
-async def staged(*, grace_s: float = 5.0, **how: Any) -> AsyncIterator[Stage]:
+async def staged(
+    *, grace_s: float = 5.0, settings: dict[str, Any] | None = None, **how: Any
+) -> AsyncIterator[Stage]:
     """A server over the small schema. At the end it has left nothing behind."""
+    chosen = {"shutdown_grace_s": grace_s, "max_request_bytes": 64_000, **(settings or {})}
     world, frames = World(), SharedFrames()
     app = application(world, frames, **how)
     tasks, files = set(asyncio.all_tasks()), open_files()
     with bound_socket("127.0.0.1", 0) as bound:
         url, port = url_of(bound), bound.getsockname()[1]
-        async with listening(
-            app, bound, Settings(shutdown_grace_s=grace_s, max_request_bytes=64_000)
-        ):
+        async with listening(app, bound, Settings(**chosen)):
             stage = Stage(url, port, world, frames, app)
             yield stage
     stage.stopped.set()
