@@ -22,13 +22,18 @@ from server.pages import GRAPHQL_PATH, page_routes
 from server.refusals import fault, http_exception
 from server.security_headers import SecurityHeaders
 from server.settings import Settings
+from server.trusted_documents import TrustedDocuments
 from server.wiring import Services
 
 
 def build_app(services: Services) -> ASGIApp:
-    """The application over open services; it opens and closes nothing itself."""
+    """The application over open services; it opens and closes nothing itself.
+
+    Raises:
+        InvalidConfig: the trusted documents cannot be read.
+    """
     settings = services.settings
-    documents = Documents(_document_limits(settings))
+    documents = Documents(_document_limits(settings), introspection=settings.introspection)
     schema = build_schema([documents.extension], PlannedLists)
     operations = Operations(
         schema,
@@ -37,6 +42,9 @@ def build_app(services: Services) -> ASGIApp:
         frame_context=one_observation,
         costs=CostModel(schema._schema, _cost_limits(settings)),
         occupancy=_occupancy(settings),
+        trusted=TrustedDocuments.read(
+            settings.trusted_documents, only=settings.documents == "trusted"
+        ),
         timeout_s=settings.operation_timeout_ms / 1000,
     )
     endpoint = GraphQLEndpoint(

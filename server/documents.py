@@ -18,10 +18,12 @@ from typing import Any, Final
 import strawberry
 from graphql import (
     DocumentNode,
+    FieldNode,
     FragmentDefinitionNode,
     GraphQLError,
     OperationDefinitionNode,
     OverlappingFieldsCanBeMergedRule,
+    ValidationRule,
     specified_rules,
     validate,
 )
@@ -56,6 +58,18 @@ DOCUMENT: Final = "sessiongraph.document"
 
 SHORT: Final = 2000
 """Length of a document that is read at once, which takes less than 10 ms."""
+
+
+class _NoIntrospection(ValidationRule):
+    """Refuses what is about the schema."""
+
+    def enter_field(self, node: FieldNode, *_: Any) -> None:
+        name = node.name.value
+        if name in ("__schema", "__type"):
+            refusal = BadUserInput(
+                f"{name}: the schema is not shown on this server (introspection)"
+            )
+            self.context.report_error(GraphQLError(refusal.message, node, original_error=refusal))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,10 +115,14 @@ class Document:
 
 
 class Documents:
-    """The documents of one schema."""
+    """The documents of one schema.
 
-    def __init__(self, limits: DocumentLimits) -> None:
+    introspection: whether they may ask about the schema itself.
+    """
+
+    def __init__(self, limits: DocumentLimits, *, introspection: bool = True) -> None:
         self._limits = limits
+        self._rules = _RULES if introspection else (*_RULES, _NoIntrospection)
         self._kept: OrderedDict[str, Document] = OrderedDict()
         self._characters = 0
         self._reading_aside = OneAside()
@@ -152,7 +170,7 @@ class Documents:
 
     def _validate(self, node: DocumentNode, schema: strawberry.Schema) -> None:
         try:
-            errors = validate(schema._schema, node, _RULES, max_errors=_ERRORS_SHOWN)
+            errors = validate(schema._schema, node, self._rules, max_errors=_ERRORS_SHOWN)
             if not errors:
                 self._limits.require_comparable(node)
                 rules = (OverlappingFieldsCanBeMergedRule,)

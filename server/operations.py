@@ -46,6 +46,7 @@ from server.frames import Execute, Frame, SharedFrames
 from server.graphql_request import GraphQLRequest
 from server.occupancy import CHEAP, Occupancy
 from server.refusals import OperationFailed
+from server.trusted_documents import TrustedDocuments
 from sessiongraph.access import EVERYTHING, Grant
 from sessiongraph.errors import Aborted, CostLimitExceeded, TooManyRequests
 
@@ -71,6 +72,7 @@ class Operations:
     frame_context: makes of the services the context of each frame of a subscription.
     costs: what operations cost; None where nobody reckons.
     occupancy: what may run at once.
+    trusted: the documents that clients may name.
     timeout_s: how long a query may take, a frame of a subscription, and the beginning of either; a
         mutation begins no further write after that.
     """
@@ -85,6 +87,7 @@ class Operations:
         *,
         costs: CostModel | None = None,
         occupancy: Occupancy | None = None,
+        trusted: TrustedDocuments | None = None,
         timeout_s: float | None = None,
     ) -> None:
         self.schema = schema
@@ -94,6 +97,7 @@ class Operations:
         self.frame_context = frame_context
         self.costs = costs
         self.occupancy = Occupancy() if occupancy is None else occupancy
+        self.trusted = TrustedDocuments() if trusted is None else trusted
         self.timeout_s = timeout_s
 
     async def prepare(self, request: GraphQLRequest, grant: Grant = EVERYTHING) -> Operation:
@@ -103,8 +107,10 @@ class Operations:
 
         Raises:
             OperationFailed: the document cannot be run, or the operation could cost too much.
-            BadUserInput: it has no such operation, or several and none was named.
+            BadUserInput: it has no such operation, or several and none was named; or it is not
+                among the trusted ones.
         """
+        request = self.trusted.resolved(request)
         document = await self.documents.read(request.query, self.schema)
         definition = document.operation(request.operation_name)
         cost = None
