@@ -7,7 +7,6 @@ there can be; whether it is allowed is found out later, by whoever takes it.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -175,6 +174,8 @@ def _literal(node: ValueNode, path: Sequence[str]) -> Any:
 
 
 def _number(value: Any, most: int) -> int:
-    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
-        return int(min(max(value, 0), most))
-    return most
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return most
+    if not value <= most:  # NaN is not either
+        return most
+    return int(max(value, 0))

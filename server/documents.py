@@ -66,10 +66,8 @@ class _NoIntrospection(ValidationRule):
     def enter_field(self, node: FieldNode, *_: Any) -> None:
         name = node.name.value
         if name in ("__schema", "__type"):
-            refusal = BadUserInput(
-                f"{name}: the schema is not shown on this server (introspection)"
-            )
-            self.context.report_error(GraphQLError(refusal.message, node, original_error=refusal))
+            message = f"{name}: the schema is not shown on this server (introspection)"
+            self.context.report_error(GraphQLError(message, node))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -179,7 +177,7 @@ class Documents:
             refusal = error if isinstance(error, BadUserInput) else BadUserInput(_TOO_DEEP)
             raise OperationFailed.because(refusal) from error
         if errors:
-            raise OperationFailed.because(*errors)
+            raise OperationFailed.because(*map(_of_request, errors))
 
     def _keep(self, document: Document) -> None:
         if len(document.text) > LONGEST_KEPT or document.text in self._kept:
@@ -189,6 +187,13 @@ class Documents:
         while self._characters > KEPT_CHARACTERS:
             oldest, _ = self._kept.popitem(last=False)
             self._characters -= len(oldest)
+
+
+def _of_request(error: GraphQLError) -> GraphQLError:
+    """The error of a document that does not fit; what Python says of a literal is not shown."""
+    if isinstance(error.original_error, ValueError):
+        return GraphQLError("a literal cannot be read: it is too long", error.nodes)
+    return error
 
 
 class _ReadBefore(SchemaExtension):
