@@ -16,6 +16,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
 from resolvers.loaders import Loaders
+from resolvers.turns import Turns
 from resolvers.unbroken import Unbroken
 from resolvers.view_loading import ViewLoading, required
 from sessiongraph.access import EVERYTHING, Grant
@@ -40,6 +41,7 @@ class Services:
     projections: None in a program that serves none. search: None where it is turned off.
     references: prepares what messages carry.
     grant: what the caller of the operation may do and see.
+    turns: on the event loop, for operations that read many things.
     deadline: by the event loop's clock; the operation begins no write after it.
     """
 
@@ -55,6 +57,7 @@ class Services:
     imports: ImportJobs | None = None
     grant: Grant = EVERYTHING
     deadline: float | None = None
+    turns: Turns = field(default_factory=Turns)
 
 
 class OperationOver(RuntimeError):
@@ -80,7 +83,9 @@ class RequestContext:
             PersistenceFailed: the store cannot be observed.
         """
         if self._observation is not None:
-            return self._observation
+            await self.services.turns.take()
+            if self._observation is not None:
+                return self._observation
         async with self._opening:
             if self._over:
                 raise OperationOver

@@ -66,6 +66,8 @@ class HttpProtocol(H11Protocol):
     @override
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
+        if self.transport.get_protocol() is not self:
+            return  # a WebSocket by now
         if not self._is_idle():
             self._stop_timer()
         elif self._head_timer is None and self._limits is not None:

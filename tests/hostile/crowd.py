@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from tests.server.processes import RunningServer
 
-TIMEOUT_S = 60
+TIMEOUT_S = 30
 MOST_RSS = 600 << 20
 """What the server may ever hold in memory while it is being attacked (bytes)."""
 

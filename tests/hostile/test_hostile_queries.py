@@ -94,9 +94,9 @@ REFUSED = {
     "fragments that double": (
         "{ session(id: 1) { ...f0 } }"
         + "".join(
-            f" fragment f{n} on SessionRecord {{ ...f{n + 1} ...f{n + 1} }}" for n in range(25)
+            f" fragment f{n} on SessionRecord {{ ...f{n + 1} ...f{n + 1} }}" for n in range(20)
         )
-        + " fragment f25 on SessionRecord { id }",
+        + " fragment f20 on SessionRecord { id }",
         "COST_LIMIT_EXCEEDED",
     ),
     "first: 200 to the fifth power": (
@@ -108,7 +108,7 @@ REFUSED = {
         "COST_LIMIT_EXCEEDED",
     ),
     "every session with all its events": (
-        "{ sessions(first: 200) { nodes { events(first: 200) { nodes { id data } } } } }",
+        "{ sessions(first: 200) { nodes { events(first: 200) { nodes { id seq type time surface data } } } } }",
         "COST_LIMIT_EXCEEDED",
     ),
     "the schema 200 times": (
@@ -309,7 +309,7 @@ def test_a_thousand_sockets_that_say_nothing_are_closed(target: Target) -> None:
             sockets = [await target.websocket() for _ in range(IDLE)]
             assert {socket.status for socket in sockets} == {101}
             closed = await asyncio.gather(*(socket.heard() for socket in sockets))
-            assert all(message == {"close": 4408} for message in closed)
+            assert [message for message in closed if message != {"close": 4408}] == []
             for socket in sockets:
                 socket.leave()
 
