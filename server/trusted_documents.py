@@ -59,6 +59,10 @@ class TrustedDocuments:
             raise InvalidConfig(f"trusted_documents: {path}: {error}") from error
         return cls(texts, only=only)
 
+    def ids(self) -> list[str]:
+        """The ids of all of them, in order."""
+        return sorted(self._texts)
+
     def resolved(self, request: GraphQLRequest) -> GraphQLRequest:
         """The request with the text of the document that it names.
 

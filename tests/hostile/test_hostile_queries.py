@@ -108,7 +108,8 @@ REFUSED = {
         "COST_LIMIT_EXCEEDED",
     ),
     "every session with all its events": (
-        "{ sessions(first: 200) { nodes { events(first: 200) { nodes { id seq type time surface data } } } } }",
+        "{ sessions(first: 200) { nodes { events(first: 200) { "
+        "nodes { id seq type time surface data } } } } }",
         "COST_LIMIT_EXCEEDED",
     ),
     "the schema 200 times": (
