@@ -96,10 +96,8 @@ class Document:
             )
         return next(iter(self.operations.values()))
 
-    def cost(
-        self, operation: OperationDefinitionNode, variables: Mapping[str, Any], model: CostModel
-    ) -> Cost:
-        """What one of its operations could cost; always by the same model."""
+    def cost_of(self, operation: OperationDefinitionNode, model: CostModel) -> OperationCost:
+        """The cost of one of its operations; always by the same model."""
         of_operation = self._costs.get(id(operation))
         if of_operation is None:
             fragments = {
@@ -109,7 +107,11 @@ class Document:
             }
             of_operation = model.of_operation(operation, fragments)
             self._costs[id(operation)] = of_operation
-        return Cost(of_operation.estimate(variables), model.limit)
+        return of_operation
+
+    def is_reckoned(self, operation: OperationDefinitionNode) -> bool:
+        """Whether the cost of an operation is known already."""
+        return id(operation) in self._costs
 
 
 class Documents:
@@ -144,6 +146,23 @@ class Documents:
             document = await self._reading_aside.run(partial(self._read, text, schema))
         self._keep(document)
         return document
+
+    async def cost(
+        self,
+        document: Document,
+        operation: OperationDefinitionNode,
+        variables: Mapping[str, Any],
+        model: CostModel,
+    ) -> Cost:
+        """What an operation could cost with some variables; reckoned where it is read."""
+        if not document.is_reckoned(operation) and (
+            len(document.text) > SHORT or "__" in document.text
+        ):
+            reckon = partial(document.cost_of, operation, model)
+            of_operation = await self._reading_aside.run(reckon)
+        else:
+            of_operation = document.cost_of(operation, model)
+        return Cost(of_operation.estimate(variables), model.limit)
 
     @staticmethod
     def extension() -> SchemaExtension:

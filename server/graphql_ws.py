@@ -254,6 +254,7 @@ class _Connection:
         last = complete(running.id)
         outlet = _Outlet(opening_of_next(running.id), self._write)
         try:
+            await self._operations.turns.take()
             operation = await self._operations.prepare(request)
             running.streams = operation.is_subscription
             if not (running.streams and self._leaving):

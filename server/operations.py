@@ -37,6 +37,7 @@ from strawberry.types.graphql import OperationType as Kind
 from strawberry.utils.await_maybe import await_maybe
 
 from resolvers.context import Services
+from resolvers.turns import Turns
 from schema.response import encode_response
 from server.broadcasting import Broadcastable, Outlet
 from server.cost import Cost, CostModel
@@ -99,6 +100,7 @@ class Operations:
         self.occupancy = Occupancy() if occupancy is None else occupancy
         self.trusted = TrustedDocuments() if trusted is None else trusted
         self.timeout_s = timeout_s
+        self.turns = Turns()
 
     async def prepare(self, request: GraphQLRequest, grant: Grant = EVERYTHING) -> Operation:
         """What a request asks for, ready to be run.
@@ -115,7 +117,7 @@ class Operations:
         definition = document.operation(request.operation_name)
         cost = None
         if self.costs is not None:
-            cost = document.cost(definition, request.variables, self.costs)
+            cost = await self.documents.cost(document, definition, request.variables, self.costs)
             try:
                 cost.require()
             except CostLimitExceeded as refusal:

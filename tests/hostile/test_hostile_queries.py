@@ -209,7 +209,9 @@ def test_a_hostile_body_is_refused(target: Target, attack: str) -> None:
     async def scenario() -> None:
         async with besieged(target, attack):
             answers = await asyncio.gather(*(target.post(body) for _ in range(TIMES)))
-            assert {answer[0] for answer in answers} == {status}
+            statuses = {answer[0] for answer in answers}
+            assert status in statuses
+            assert statuses <= {status, 429}
             assert all(len(answer[2]) < 2000 for answer in answers)
 
     run(scenario())
@@ -244,7 +246,12 @@ def test_many_dear_operations_at_once_wait_for_each_other(target: Target) -> Non
     async def scenario() -> None:
         async with besieged(target, "dear operations"):
             asked = (target.ask(query, n=100) for _ in range(10 * TIMES))
-            for answer in await asyncio.gather(*asked):
+            answers = await asyncio.gather(*asked)
+            answered = [each for each in answers if "data" in each]
+            assert len(answered) >= 10
+            refused = [each["errors"][0]["extensions"] for each in answers if "data" not in each]
+            assert all(each["retriable"] for each in refused)
+            for answer in answered:
                 assert len(answer["data"]["sessions"]["nodes"]) == 20
                 assert answer["extensions"]["cost"]["estimated"] > 16_000
 

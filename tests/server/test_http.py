@@ -95,7 +95,8 @@ def test_an_operation_that_fails_is_a_200(server: RunningServer) -> None:
 
 def test_an_operation_is_answered(server: RunningServer) -> None:
     answer = server.ask("query Q($id: ID!) { session(id: $id) { id } }", id="nowhere")
-    assert answer == {"data": {"session": None}}
+    assert answer["data"] == {"session": None}
+    assert answer["extensions"] == {"cost": {"estimated": 2, "limit": 200_000}}
 
 
 @pytest.mark.parametrize("size", [MOST_BYTES + 1, 20 * MOST_BYTES])
