@@ -50,10 +50,6 @@ _HEAD_BYTES: Final = 64 * 1024
 _FILES_BESIDE: Final = 512
 """Open files that are no connections of clients: the store's, the index's, recorders' files."""
 
-_OBJECTS_BEFORE_COLLECTION: Final = 10_000
-"""New objects that make the collector look for cycles. To wake a thousand followers makes a few
-thousand that are gone at once; at the usual 700 the collector would take a tenth of the time."""
-
 
 class ListenFailed(OperatorError):
     """The address cannot be listened on; the message says why."""
@@ -148,8 +144,6 @@ async def listening(app: ASGIApp, bound: socket.socket, settings: Settings) -> A
     """
     _give_up_dead_clients(bound, settings.stalled_client_ms)
     _allow_connections(settings.max_connections)
-    usual = gc.get_threshold()
-    gc.set_threshold(_OBJECTS_BEFORE_COLLECTION, *usual[1:])
     server = _Server(_uvicorn_config(app, settings), settings)
     serving = asyncio.create_task(server.serve(sockets=[bound]))
     ready = asyncio.create_task(server.ready.wait())
@@ -158,9 +152,11 @@ async def listening(app: ASGIApp, bound: socket.socket, settings: Settings) -> A
         if not ready.done():
             ready.cancel()
             await serving
+        # What is there now stays: to look for garbage among it would stop everything for 60 ms.
+        gc.freeze()
         yield
     finally:
-        gc.set_threshold(*usual)
+        gc.unfreeze()
         server.should_exit = True
         await serving
         await server.cut_off(settings.shutdown_grace_s * (1 - _SHARE_OF_REQUESTS) / 2)
