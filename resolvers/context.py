@@ -16,11 +16,12 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
 from resolvers.loaders import Loaders
+from resolvers.turns import Turns
 from resolvers.unbroken import Unbroken
 from resolvers.view_loading import ViewLoading, required
 from sessiongraph.access import EVERYTHING, Grant
 from sessiongraph.corpus_changes import CorpusChanges
-from sessiongraph.errors import SearchDisabled
+from sessiongraph.errors import Aborted, SearchDisabled
 from sessiongraph.following import Following
 from sessiongraph.import_jobs import ImportJobs
 from sessiongraph.projections.service import Projections
@@ -40,6 +41,8 @@ class Services:
     projections: None in a program that serves none. search: None where it is turned off.
     references: prepares what messages carry.
     grant: what the caller of the operation may do and see.
+    turns: on the event loop, for operations that read many things.
+    deadline: by the event loop's clock; the operation begins no write after it.
     """
 
     query: SessionQuery
@@ -53,6 +56,8 @@ class Services:
     search: Search | None = None
     imports: ImportJobs | None = None
     grant: Grant = EVERYTHING
+    deadline: float | None = None
+    turns: Turns = field(default_factory=Turns)
 
 
 class OperationOver(RuntimeError):
@@ -78,7 +83,9 @@ class RequestContext:
             PersistenceFailed: the store cannot be observed.
         """
         if self._observation is not None:
-            return self._observation
+            await self.services.turns.take()
+            if self._observation is not None:
+                return self._observation
         async with self._opening:
             if self._over:
                 raise OperationOver
@@ -93,8 +100,10 @@ class RequestContext:
         """The writing service.
 
         Raises:
+            Aborted: the time of the operation is over.
             PersistenceFailed: this program only reads.
         """
+        self._require_time()
         return required(self.services.writing)
 
     @property
@@ -146,8 +155,10 @@ class RequestContext:
         """Who imports recorders' files.
 
         Raises:
+            Aborted: the time of the operation is over.
             PersistenceFailed: this program only reads.
         """
+        self._require_time()
         return required(self.services.imports)
 
     async def renew(self) -> None:
@@ -160,6 +171,11 @@ class RequestContext:
         """End the operation: stop what still reads for it, then give the observation back."""
         self._over = True
         await self._give_back(self.loaders)
+
+    def _require_time(self) -> None:
+        deadline = self.services.deadline
+        if deadline is not None and asyncio.get_running_loop().time() >= deadline:
+            raise Aborted("not begun: the time of the operation is over (operation_timeout_ms)")
 
     def _new_loaders(self) -> Loaders:
         views = ViewLoading(self.services.projections, self.services.writing)

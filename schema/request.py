@@ -18,6 +18,10 @@ import msgspec
 _MOST_DIGITS: Final = 4000
 """Digits of an integer that can be read at all."""
 
+MOST_VALUES: Final = 1_000_000
+"""Values that one request can hold: each takes up to a hundred times as much memory as it takes in
+the text. Counted by the commas and brackets, those within strings too."""
+
 _SHOWN: Final = 40
 """Characters of a key that a message shows."""
 
@@ -30,8 +34,11 @@ def decode_request(text: bytes) -> Any:
     """The value of a JSON text.
 
     Raises:
-        RequestUnreadable: it is not JSON, or an object in it has a key twice.
+        RequestUnreadable: it is not JSON, an object in it has a key twice, or it has too many
+            values.
     """
+    if len(text) > MOST_VALUES and sum(map(text.count, (b",", b"[", b"{"))) > MOST_VALUES:
+        raise RequestUnreadable(f"more than {MOST_VALUES} values")
     try:
         value = msgspec.json.decode(text)
         # The same text again: nothing was lost. Spaces and escapes take the exact way.

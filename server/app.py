@@ -10,34 +10,56 @@ from starlette.types import ASGIApp
 from schema.operation import one_observation
 from schema.planned_lists import PlannedLists
 from schema.served import build_schema
+from server.cost import CostLimits, CostModel
 from server.documents import Documents
 from server.endpoint import GraphQLEndpoint
 from server.graphql_ws import GraphQLWebSocket
 from server.hosts import HostCheck
 from server.limits import DocumentLimits
 from server.metrics import Metrics
+from server.occupancy import Occupancy
 from server.operation_records import OperationRecords
 from server.operations import Operations
 from server.pages import GRAPHQL_PATH, anybody, metrics_route, page_routes
 from server.refusals import fault, http_exception
 from server.security_headers import SecurityHeaders
 from server.settings import Settings
+from server.trusted_documents import TrustedDocuments
 from server.wiring import Services
 
 
 def build_app(services: Services) -> ASGIApp:
-    """The application over open services; it opens and closes nothing itself."""
+    """The application over open services; it opens and closes nothing itself.
+
+    Raises:
+        InvalidConfig: the trusted documents cannot be read.
+    """
     settings = services.settings
-    documents = Documents(_document_limits(settings))
+    documents = Documents(_document_limits(settings), introspection=settings.introspection)
     schema = build_schema([documents.extension], PlannedLists)
     records = OperationRecords(settings.slow_operation_ms / 1000, services.spans)
     operations = Operations(
-        schema, services.of_operations(), documents, frame_context=one_observation, records=records
+        schema,
+        services.of_operations(),
+        documents,
+        frame_context=one_observation,
+        records=records,
+        costs=CostModel(schema._schema, _cost_limits(settings)),
+        occupancy=_occupancy(settings),
+        trusted=TrustedDocuments.read(
+            settings.trusted_documents, only=settings.documents == "trusted"
+        ),
+        timeout_s=settings.operation_timeout_ms / 1000,
     )
-    endpoint = GraphQLEndpoint(operations, max_request_bytes=settings.max_request_bytes)
+    endpoint = GraphQLEndpoint(
+        operations,
+        max_request_bytes=settings.max_request_bytes,
+        body_timeout_s=settings.request_body_timeout_ms / 1000,
+    )
+    socket = GraphQLWebSocket(operations, init_timeout_s=settings.connection_init_timeout_ms / 1000)
     routes = [
         Route(GRAPHQL_PATH, endpoint, methods=["POST"]),
-        WebSocketRoute(GRAPHQL_PATH, GraphQLWebSocket(operations)),
+        WebSocketRoute(GRAPHQL_PATH, socket),
         *page_routes(services),
         metrics_route(Metrics(services, operations), anybody),
     ]
@@ -52,4 +74,27 @@ def _document_limits(settings: Settings) -> DocumentLimits:
         tokens=settings.max_query_tokens,
         depth=settings.max_query_depth,
         aliases=settings.max_query_aliases,
+        characters=settings.max_query_chars,
+        comparisons=settings.max_query_comparisons,
+    )
+
+
+def _cost_limits(settings: Settings) -> CostLimits:
+    return CostLimits(
+        max_operation_cost=settings.max_operation_cost,
+        page_max=settings.page_max,
+        read_window_max=settings.read_window_max,
+        lineage_page_max=settings.lineage_page_max,
+        candidate_limit=settings.candidate_limit,
+    )
+
+
+def _occupancy(settings: Settings) -> Occupancy:
+    return Occupancy(
+        max_websockets=settings.max_websockets,
+        max_subscriptions=settings.max_subscriptions,
+        max_operations=settings.max_operations,
+        max_operations_per_connection=settings.max_operations_per_connection,
+        max_running_cost=settings.max_running_cost,
+        max_body_bytes=settings.max_body_bytes,
     )

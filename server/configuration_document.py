@@ -27,6 +27,7 @@ _KINDS: Final[dict[Any, str]] = {
     float: "number",
     str: "text",
     Path: "path",
+    Path | None: "path",
 }
 
 _INTRODUCTION: Final = f"""\
@@ -69,7 +70,11 @@ def _default(field: FieldInfo) -> str:
     """A default that depends on the machine is named by what computes it."""
     if field.default_factory is default_data_directory:
         return "the platform's user data directory for `sessiongraph`"
-    return "none" if field.default == () else f"`{field.default}`"
+    if field.default in ((), None):
+        return "none"
+    if isinstance(field.default, bool):
+        return "`on`" if field.default else "`off`"
+    return f"`{field.default}`"
 
 
 def _kind(field: FieldInfo) -> str:

@@ -14,6 +14,8 @@ An operation ends when its client goes away: its task is cancelled, and waited f
 from __future__ import annotations
 
 import asyncio
+from contextlib import ExitStack
+from functools import partial
 from typing import Any, Final
 
 from starlette.exceptions import HTTPException
@@ -26,17 +28,25 @@ from server.client_presence import done_while_connected
 from server.graphql_request import GraphQLRequest
 from server.graphql_sse import KEEP_ALIVE_S, EventStream
 from server.negotiation import Form, accepted_forms
-from server.operations import Operation, Operations
-from server.refusals import OperationFailed, error_response
-from sessiongraph.errors import BadUserInput
+from server.one_aside import OneAside
+from server.operations import Operations
+from server.refusals import RETRY_AFTER, OperationFailed, error_response
+from sessiongraph.errors import BadUserInput, SessionGraphError, TooManyRequests
+
+BODY_TIMEOUT_S: Final = 30.0
+"""How long a client may take to send a body."""
 
 _JSON: Final = "application/json"
+
+_SMALL: Final = 64 * 1024
+"""Size of a body that takes no room worth counting, and is read where it arrives."""
 
 
 class GraphQLEndpoint:
     """The ASGI application behind POST requests to ``/graphql``.
 
     max_request_bytes: size of the largest body.
+    body_timeout_s: how long a client may take to send it.
     keep_alive_s: between two signs of life on a stream of events.
     """
 
@@ -45,81 +55,111 @@ class GraphQLEndpoint:
         operations: Operations,
         *,
         max_request_bytes: int,
+        body_timeout_s: float = BODY_TIMEOUT_S,
         keep_alive_s: float = KEEP_ALIVE_S,
     ) -> None:
         self._operations = operations
+        self._occupancy = operations.occupancy
         self._max_request_bytes = max_request_bytes
+        self._body_timeout_s = body_timeout_s
+        self._decoding_aside = OneAside()
         self._keep_alive_s = keep_alive_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         forms = accepted_forms(request.headers.getlist("accept"))
         answer: ASGIApp | None
-        try:
-            if not forms:
-                raise HTTPException(406, f"the answer can be {', '.join(Form)}, nothing else")
-            asked = await self._read(request)
-            if forms[0] is Form.EVENTS:
-                answer = EventStream(self._prepared(asked), keep_alive_s=self._keep_alive_s)
-            else:
-                answer = await self._answer(asked, forms, receive)
-        except HTTPException as refusal:
-            answer = _refusal(refusal.status_code, refusal.detail, forms)
-        except BadUserInput as refusal:
-            answer = _refusal(400, refusal.message, forms)
-        except ClientDisconnect:
-            return
-        if answer is not None:
-            await answer(scope, receive, send)
+        with ExitStack() as held:
+            try:
+                if not forms:
+                    raise HTTPException(406, f"the answer can be {', '.join(Form)}, nothing else")
+                asked = await self._read(request, held)
+                if forms[0] is Form.EVENTS:
+                    answer = await self._stream(asked, held)
+                else:
+                    answer = await self._answer(asked, forms, receive, held)
+            except HTTPException as refusal:
+                answer = _refusal(refusal.status_code, refusal.detail, forms)
+            except BadUserInput as refusal:
+                answer = _refusal(400, refusal.message, forms)
+            except TooManyRequests as refusal:
+                answer = _refusal(429, refusal.message, forms, TooManyRequests)
+            except ClientDisconnect:
+                return
+            if answer is not None:
+                await answer(scope, receive, send)
 
-    def _prepared(self, asked: GraphQLRequest) -> Operation | OperationFailed:
-        """What to stream; a stream has no other way to refuse than an event."""
+    async def _stream(self, asked: GraphQLRequest, held: ExitStack) -> EventStream:
+        """What to stream; a stream has no other way to refuse an operation than an event.
+
+        Raises:
+            TooManyRequests: too much runs already.
+        """
         try:
-            return self._operations.prepare(asked)
-        except OperationFailed as failure:
-            return failure
-        except BadUserInput as refusal:
-            return OperationFailed.because(refusal)
+            operation = await self._operations.prepare(asked)
+        except (OperationFailed, BadUserInput) as refusal:
+            failure = OperationFailed.of(refusal)
+            return EventStream(failure, keep_alive_s=self._keep_alive_s)
+        held.enter_context(operation.taking_place())
+        return EventStream(operation, keep_alive_s=self._keep_alive_s)
 
     async def _answer(
-        self, asked: GraphQLRequest, forms: list[Form], receive: Receive
+        self, asked: GraphQLRequest, forms: list[Form], receive: Receive, held: ExitStack
     ) -> ASGIApp | None:
         """The answer of a client that prefers a single one; None when it is gone.
 
         Raises:
             BadUserInput: there is no such operation, or it has many answers.
+            TooManyRequests: too much runs already.
         """
         try:
-            operation = self._operations.prepare(asked)
+            operation = await self._operations.prepare(asked)
             if operation.is_subscription:
                 if Form.EVENTS not in forms:
                     raise BadUserInput(
                         f"a subscription is answered with {Form.EVENTS} (name it in `Accept`), or "
                         "over a WebSocket"
                     )
+                held.enter_context(operation.taking_place())
                 return EventStream(operation, keep_alive_s=self._keep_alive_s)
+            held.enter_context(operation.taking_place())
             working = asyncio.create_task(operation.answer())
             if not await done_while_connected(receive, working):
                 return None
             return Response(working.result(), media_type=forms[0])
         except OperationFailed as failure:
+            if failure.is_of_load:
+                return Response(failure.body(), 429, RETRY_AFTER, media_type=forms[0])
             status = 400 if forms[0] is Form.RESPONSE else 200
             return Response(failure.body(), status, media_type=forms[0])
 
-    async def _read(self, request: Request) -> GraphQLRequest:
-        """The request in a body.
+    async def _read(self, request: Request, held: ExitStack) -> GraphQLRequest:
+        """The request in a body, of which the room is held.
 
         Raises:
-            HTTPException: the body is too large, or no JSON object.
+            HTTPException: the body is too large, comes too slowly, or is no JSON object.
             BadUserInput: the object is no request.
+            TooManyRequests: there is no room for it.
         """
-        body = await self._read_body(request)
+        try:
+            async with asyncio.timeout(self._body_timeout_s) as limit:
+                body = await self._read_body(request, held)
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            raise HTTPException(
+                408,
+                f"the request body took longer than {self._body_timeout_s * 1000:.0f} ms "
+                "(request_body_timeout_ms)",
+            ) from error
         media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if media_type != _JSON:
             raise HTTPException(415, f"the request must be a POST of {_JSON}")
+        if len(body) > _SMALL:
+            return GraphQLRequest.of(await self._decoding_aside.run(partial(_json_object, body)))
         return GraphQLRequest.of(_json_object(body))
 
-    async def _read_body(self, request: Request) -> bytes:
+    async def _read_body(self, request: Request, held: ExitStack) -> bytes:
         """The whole body.
 
         A client that is still sending does not listen, so of a body that is too large as much again
@@ -127,6 +167,7 @@ class GraphQLEndpoint:
 
         Raises:
             HTTPException: it is larger than the limit.
+            TooManyRequests: there is no room for it beside the others.
         """
         most = self._max_request_bytes
         chunks: list[bytes] = []
@@ -134,6 +175,8 @@ class GraphQLEndpoint:
         async for chunk in request.stream():
             size += len(chunk)
             if size <= most:
+                if size > _SMALL:
+                    held.enter_context(self._occupancy.bodies.take(len(chunk)))
                 chunks.append(chunk)
             elif size > 2 * most:
                 break
@@ -144,9 +187,15 @@ class GraphQLEndpoint:
         return b"".join(chunks)
 
 
-def _refusal(status: int, message: str, forms: list[Form]) -> Response:
+def _refusal(
+    status: int,
+    message: str,
+    forms: list[Form],
+    kind: type[SessionGraphError] = BadUserInput,
+) -> Response:
     """The answer to what is no operation; never a stream, which would have begun with a 200."""
-    response = error_response(status, message)
+    headers = RETRY_AFTER if kind is TooManyRequests else None
+    response = error_response(status, message, headers, kind)
     if Form.RESPONSE in forms[:1]:
         response.headers["content-type"] = Form.RESPONSE
     return response

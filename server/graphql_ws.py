@@ -16,6 +16,7 @@ import asyncio
 import json
 from collections.abc import Coroutine, Iterable, Sequence
 from contextlib import aclosing
+from functools import partial
 from typing import Any, Final
 
 from starlette.types import Message, Receive, Scope, Send
@@ -23,9 +24,10 @@ from starlette.types import Message, Receive, Scope, Send
 from server.frames import Frame
 from server.graphql_request import GraphQLRequest
 from server.hosts import is_loopback_authority
+from server.one_aside import OneAside
 from server.open_streams import OpenStreams
-from server.operations import Operations
-from server.refusals import OperationFailed
+from server.operations import Operation, Operations
+from server.refusals import RETRY_AFTER, OperationFailed, error_response
 from server.ws_messages import (
     ACKNOWLEDGED,
     SUBPROTOCOL,
@@ -39,10 +41,13 @@ from server.ws_messages import (
     read_message,
 )
 from server.ws_protocol import WriteFrames, text_frame, write_frames_of
-from sessiongraph.errors import BadUserInput
+from sessiongraph.errors import BadUserInput, TooManyRequests
 
 CONNECTION_INIT_S: Final = 10.0
 """How long a client may take to introduce itself."""
+
+_LONG: Final = 64 * 1024
+"""Characters of a message that is read off the event loop."""
 
 
 class GraphQLWebSocket:
@@ -56,6 +61,7 @@ class GraphQLWebSocket:
     ) -> None:
         self._operations = operations
         self._init_timeout_s = init_timeout_s
+        self._reading_aside = OneAside()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await receive()
@@ -63,9 +69,23 @@ class GraphQLWebSocket:
             # Closing before accepting makes the server answer the handshake with 403.
             await send({"type": "websocket.close", "code": 1008, "reason": "wrong Origin"})
             return
-        connection = _Connection(self._operations, receive, send, write_frames_of(scope))
-        with OpenStreams.of(scope).entered("websocket", connection.leave):
-            await connection.run(scope["subprotocols"], self._init_timeout_s)
+        try:
+            with self._operations.occupancy.websockets.take():
+                connection = _Connection(
+                    self._operations, self._reading_aside, receive, send, write_frames_of(scope)
+                )
+                with OpenStreams.of(scope).entered("websocket", connection.leave):
+                    await connection.run(scope["subprotocols"], self._init_timeout_s)
+        except TooManyRequests as refusal:
+            await _refuse_handshake(send, refusal)
+
+
+async def _refuse_handshake(send: Send, refusal: TooManyRequests) -> None:
+    """Answer the handshake as a request over HTTP would be answered."""
+    response = error_response(429, refusal.message, RETRY_AFTER, TooManyRequests)
+    start = {"status": response.status_code, "headers": response.raw_headers}
+    await send({"type": "websocket.http.response.start", **start})
+    await send({"type": "websocket.http.response.body", "body": response.body})
 
 
 def _is_of_foreign_page(headers: Iterable[tuple[bytes, bytes]]) -> bool:
@@ -118,9 +138,15 @@ class _Connection:
     """
 
     def __init__(
-        self, operations: Operations, receive: Receive, send: Send, write: WriteFrames
+        self,
+        operations: Operations,
+        reading_aside: OneAside,
+        receive: Receive,
+        send: Send,
+        write: WriteFrames,
     ) -> None:
         self._operations = operations
+        self._reading_aside = reading_aside
         self._receive = receive
         self._send = send
         self._write = write
@@ -170,10 +196,14 @@ class _Connection:
         received = await self._receive()
         if received["type"] == "websocket.disconnect":
             return False
-        message = read_message(received.get("text"))
+        text = received.get("text")
+        if text is not None and len(text) > _LONG:
+            message = await self._reading_aside.run(partial(read_message, text))
+        else:
+            message = read_message(text)
         kind = message.get("type")
         if kind == "subscribe":
-            self._subscribe(message)
+            await self._subscribe(message)
         elif kind == "complete":
             self._complete(id_of(message))
         elif kind == "connection_init":
@@ -193,7 +223,7 @@ class _Connection:
         self._greeted = True
         await self._say_text(ACKNOWLEDGED)
 
-    def _subscribe(self, message: dict[str, Any]) -> None:
+    async def _subscribe(self, message: dict[str, Any]) -> None:
         if not self._greeted:
             raise Violation(4401, "Unauthorized")
         operation_id = id_of(message)
@@ -206,6 +236,15 @@ class _Connection:
             request = GraphQLRequest.of(payload)
         except BadUserInput as refusal:
             raise Violation(4400, refusal.message) from refusal
+        most = self._operations.occupancy.max_operations_per_connection
+        if len(self._tasks) >= most:
+            too_many = TooManyRequests(
+                f"more than {most} operations at once on one WebSocket "
+                "(max_operations_per_connection): try again later"
+            )
+            # Said before anything else is heard, so that refusals do not pile up either.
+            await self._say_text(error(operation_id, OperationFailed.because(too_many)))
+            return
         running = self._running[operation_id] = _Running(operation_id)
         running.task = self._start(self._run(running, request))
 
@@ -219,22 +258,30 @@ class _Connection:
         last = complete(running.id)
         outlet = _Outlet(opening_of_next(running.id), self._write)
         try:
-            operation = self._operations.prepare(request)
+            await self._operations.turns.take()
+            operation = await self._operations.prepare(request)
             running.streams = operation.is_subscription
             if running.streams and self._leaving:
                 return
-            async with aclosing(operation.frames(outlet)) as frames:
-                async for frame in frames:
-                    if outlet.push(outlet.wrap((frame,))):
-                        continue
-                    if not await self._say_text(outlet.text(frame).decode("utf-8")):
-                        return
+            with operation.taking_place():
+                if not await self._send_frames(operation, outlet):
+                    return
         except Exception as cause:  # noqa: BLE001 - the client is told, whatever it was
             last = error(running.id, OperationFailed.of(cause, request.operation_name))
         finally:
             if self._running.get(running.id) is running:
                 del self._running[running.id]
         await self._say_text(last)
+
+    async def _send_frames(self, operation: Operation, outlet: _Outlet) -> bool:
+        """Send every result; False when the client is gone."""
+        async with aclosing(operation.frames(outlet)) as frames:
+            async for frame in frames:
+                if outlet.push(outlet.wrap((frame,))):
+                    continue
+                if not await self._say_text(outlet.text(frame).decode("utf-8")):
+                    return False
+        return True
 
     async def _leave(self) -> None:
         streams = [running for running in self._running.values() if running.streams]

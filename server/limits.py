@@ -1,9 +1,9 @@
-"""How large one GraphQL document may be: tokens, depth, aliases.
+"""How large one GraphQL document may be: characters, tokens, depth, aliases, comparisons.
 
-All three are looked at before a document is validated or run, and each costs time linear in the
-document: the depth and the aliases of a fragment are computed once, however often and in however
-many layers it is spread, because a document of thirty lines can otherwise stand for a billion
-fields. A refusal names the limit and its setting.
+All but the last are looked at before a document is validated or run, and each costs time linear in
+the document: the depth and the aliases of a fragment are computed once, however often and in
+however many layers it is spread, because a document of thirty lines can otherwise stand for a
+billion fields. A refusal names the limit and its setting.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from graphql import (
     parse,
 )
 
+from server.comparisons import too_many_comparisons
 from sessiongraph.errors import BadUserInput
 
 _TOKEN_LIMIT_MESSAGE: Final = "Syntax Error: Document contains more than"
@@ -33,13 +34,17 @@ _TOKEN_LIMIT_MESSAGE: Final = "Syntax Error: Document contains more than"
 class DocumentLimits:
     """How large a document may be.
 
-    tokens: of the whole document. depth: levels of fields of one operation, introspection aside.
-    aliases: aliased fields of one operation, each use of a fragment counted.
+    tokens: of the whole document. depth: levels of fields of one operation, introspection aside,
+    and of fragments within fragments. aliases: aliased fields of one operation, each use of a
+    fragment counted. characters: of its text. comparisons: pairs of fields that answer under the
+    same name.
     """
 
     tokens: int
     depth: int
     aliases: int
+    characters: int = 100_000
+    comparisons: int = 5000
 
     def parse(self, text: str) -> DocumentNode:
         """The document that a text stands for.
@@ -48,6 +53,11 @@ class DocumentLimits:
             BadUserInput: it is larger than the limits.
             GraphQLSyntaxError: it is not GraphQL.
         """
+        if len(text) > self.characters:
+            raise BadUserInput(
+                f"the document has more than {self.characters} characters (max_query_chars): "
+                "long values belong into variables"
+            )
         try:
             document = parse(text, max_tokens=self.tokens)
         except GraphQLSyntaxError as error:
@@ -61,11 +71,27 @@ class DocumentLimits:
                 raise BadUserInput(
                     f"the operation is more than {self.depth} levels deep (max_query_depth)"
                 )
+            if extent.spreads > self.depth:
+                raise BadUserInput(
+                    f"fragments are nested more than {self.depth} levels deep (max_query_depth)"
+                )
             if extent.aliases > self.aliases:
                 raise BadUserInput(
                     f"the operation has more than {self.aliases} aliases (max_query_aliases)"
                 )
         return document
+
+    def require_comparable(self, document: DocumentNode) -> None:
+        """Refuse a document that would take long to be checked, though it is otherwise in order.
+
+        Raises:
+            BadUserInput: too many of its fields answer under the same name.
+        """
+        if too_many_comparisons(document, self.comparisons):
+            raise BadUserInput(
+                f"more than {self.comparisons} pairs of fields in the document answer under the "
+                "same name (max_query_comparisons)"
+            )
 
 
 @dataclass(slots=True)
@@ -74,10 +100,12 @@ class Extent:
 
     depth: levels of fields, its own included, introspection left out.
     aliases: aliased fields anywhere in it.
+    spreads: levels of fragments within fragments.
     """
 
     depth: int = 0
     aliases: int = 0
+    spreads: int = field(default=0, compare=False)
 
 
 @dataclass(slots=True)
@@ -154,4 +182,5 @@ def _filled(selection: _Selection, whole: dict[str, Extent]) -> Extent:
         extent = whole.get(name, Extent())
         filled.depth = max(filled.depth, above + extent.depth)
         filled.aliases += extent.aliases
+        filled.spreads = max(filled.spreads, 1 + extent.spreads)
     return filled

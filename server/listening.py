@@ -28,9 +28,10 @@ from typing_extensions import override
 
 from server.failures import OperatorError
 from server.hosts import is_loopback_host
+from server.http_protocol import ConnectionLimits, HttpProtocol
 from server.open_streams import OpenStreams
 from server.settings import Settings
-from server.ws_protocol import WebSocketProtocol
+from server.ws_protocol import UnfinishedMessages, WebSocketProtocol
 from sessiongraph.errors import InvalidConfig
 
 _SHARE_OF_REQUESTS: Final = 0.8
@@ -43,8 +44,11 @@ PING_EVERY_S: Final = 20.0
 PONG_WITHIN_S: Final = 40.0
 """How long such a client may take to answer a ping: what it has not read yet stands before it."""
 
-TAKEN_WITHIN_S: Final = 60.0
-"""How long a client may leave everything that was sent to it untouched."""
+_HEAD_BYTES: Final = 64 * 1024
+"""Longest head of a request."""
+
+_FILES_BESIDE: Final = 512
+"""Open files that are no connections of clients: the store's, the index's, recorders' files."""
 
 
 class ListenFailed(OperatorError):
@@ -89,15 +93,20 @@ def url_of(bound: socket.socket) -> str:
 class _Server(uvicorn.Server):
     """uvicorn without its signal handlers, saying when it answers, and stopping in our order."""
 
-    def __init__(self, config: uvicorn.Config, grace_s: float) -> None:
+    def __init__(self, config: uvicorn.Config, settings: Settings) -> None:
         super().__init__(config)
         self.ready = asyncio.Event()
-        self._grace_s = grace_s
+        self._settings = settings
+        self._grace_s = settings.shutdown_grace_s * _SHARE_OF_REQUESTS
         self._streams = OpenStreams()
 
     @override
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        self._streams.hand_to(self.lifespan.state)
+        state, settings = self.lifespan.state, self._settings
+        self._streams.hand_to(state)
+        head_timeout_s = settings.request_head_timeout_ms / 1000
+        ConnectionLimits(settings.max_connections, head_timeout_s).hand_to(state)
+        UnfinishedMessages(settings.max_body_bytes).hand_to(state)
         await super().startup(sockets)
         self.ready.set()
 
@@ -133,8 +142,9 @@ async def listening(app: ASGIApp, bound: socket.socket, settings: Settings) -> A
     Streams are ended; requests that still run late in ``shutdown_grace_s`` are cancelled, and
     waited for.
     """
-    _give_up_dead_clients(bound)
-    server = _Server(_uvicorn_config(app, settings), settings.shutdown_grace_s * _SHARE_OF_REQUESTS)
+    _give_up_dead_clients(bound, settings.stalled_client_ms)
+    _allow_connections(settings.max_connections)
+    server = _Server(_uvicorn_config(app, settings), settings)
     serving = asyncio.create_task(server.serve(sockets=[bound]))
     ready = asyncio.create_task(server.ready.wait())
     try:
@@ -152,17 +162,37 @@ async def listening(app: ASGIApp, bound: socket.socket, settings: Settings) -> A
         await server.cut_off(settings.shutdown_grace_s * (1 - _SHARE_OF_REQUESTS) / 2)
 
 
-def _give_up_dead_clients(bound: socket.socket) -> None:
+def _give_up_dead_clients(bound: socket.socket, within_ms: int) -> None:
     """Let the system close a connection whose client takes nothing; accepted sockets inherit it."""
     option = getattr(socket, "TCP_USER_TIMEOUT", None)
     if option is not None:
-        bound.setsockopt(socket.IPPROTO_TCP, option, int(TAKEN_WITHIN_S * 1000))
+        bound.setsockopt(socket.IPPROTO_TCP, option, within_ms)
+
+
+def _allow_connections(most: int) -> None:
+    """Let this process have as many open files as it may have connections, if the system lets us.
+
+    Where it does not, further connections wait in the system's queue until others have ended.
+    """
+    try:
+        import resource
+    except ImportError:
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = most + _FILES_BESIDE
+    if hard != resource.RLIM_INFINITY:
+        wanted = min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _uvicorn_config(app: ASGIApp, settings: Settings) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         lifespan="off",
+        http=HttpProtocol,
+        h11_max_incomplete_event_size=_HEAD_BYTES,
+        timeout_keep_alive=settings.keep_alive_s,
         ws=WebSocketProtocol,
         ws_max_size=settings.max_request_bytes,
         ws_ping_interval=PING_EVERY_S,

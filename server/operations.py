@@ -3,9 +3,12 @@
 A request is prepared first: its document is read, and its operation chosen. Then a query or a
 mutation gives one answer, a subscription gives frames until it ends. Whatever goes wrong so that
 there is no result is an :class:`~server.refusals.OperationFailed`, and each transport has its own
-way to say so; errors beside a result are part of the answer. Nobody cancels an operation but the
-transport, by cancelling the task that waits for it: then its work stops and what it held is given
-back before the cancellation arrives.
+way to say so; errors beside a result are part of the answer. An operation is cancelled by its
+transport, which cancels the task that waits for it, and when its time is over: then its work stops
+and what it held is given back before the cancellation arrives.
+
+A mutation is not cancelled when its time is over, since nobody could tell what of it was done: each
+write that has begun is finished and answered, and none begins any more.
 
 A subscription has a source of its own, which is cheap, and shares its frames with all who ask the
 same (:mod:`server.frames`). Every frame is an execution of its own, with a context of its own, so
@@ -17,11 +20,11 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Hashable
-from contextlib import asynccontextmanager, nullcontext
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Coroutine, Hashable
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Any, Final, Protocol, TypeVar, runtime_checkable
 
 import strawberry
 from graphql import (
@@ -35,16 +38,22 @@ from strawberry.types.graphql import OperationType as Kind
 from strawberry.utils.await_maybe import await_maybe
 
 from resolvers.context import Services
+from resolvers.turns import Turns
 from schema.response import encode_response
 from server.broadcasting import Broadcastable, Outlet
-from server.documents import Document, Documents
+from server.cost import Cost, CostModel
+from server.documents import DOCUMENT, Document, Documents
 from server.frame_execution import FrameContext, FrameExecution
 from server.frames import Execute, Frame, SharedFrames
 from server.graphql_request import GraphQLRequest
+from server.occupancy import CHEAP, Occupancy
 from server.operation_records import OperationRecords, code_of
 from server.refusals import OperationFailed
+from server.trusted_documents import TrustedDocuments
 from sessiongraph.access import EVERYTHING, Grant
-from sessiongraph.errors import BadUserInput
+from sessiongraph.errors import Aborted, BadUserInput, CostLimitExceeded, TooManyRequests
+
+T = TypeVar("T")
 
 _MADE_IN_A_ROW: Final = 16
 """Frames that one subscription executes before others have their turn."""
@@ -65,6 +74,11 @@ class Operations:
 
     frame_context: makes of the services the context of each frame of a subscription.
     records: keeps count of them.
+    costs: what operations cost; None where nobody reckons.
+    occupancy: what may run at once.
+    trusted: the documents that clients may name.
+    timeout_s: how long a query may take, a frame of a subscription, and the beginning of either; a
+        mutation begins no further write after that.
     """
 
     def __init__(
@@ -75,6 +89,11 @@ class Operations:
         frames: SharedFrames | None = None,
         frame_context: FrameContext = nullcontext,
         records: OperationRecords | None = None,
+        *,
+        costs: CostModel | None = None,
+        occupancy: Occupancy | None = None,
+        trusted: TrustedDocuments | None = None,
+        timeout_s: float | None = None,
     ) -> None:
         self.schema = schema
         self.services = services
@@ -82,26 +101,45 @@ class Operations:
         self.frames = SharedFrames() if frames is None else frames
         self.frame_context = frame_context
         self.records = OperationRecords() if records is None else records
+        self.costs = costs
+        self.occupancy = Occupancy() if occupancy is None else occupancy
+        self.trusted = TrustedDocuments() if trusted is None else trusted
+        self.timeout_s = timeout_s
+        self.turns = Turns()
 
-    def prepare(self, request: GraphQLRequest, grant: Grant = EVERYTHING) -> Operation:
+    async def prepare(self, request: GraphQLRequest, grant: Grant = EVERYTHING) -> Operation:
         """What a request asks for, ready to be run.
 
         grant: what the client may do and see; who may the same shares frames.
 
         Raises:
-            OperationFailed: the document cannot be run.
-            BadUserInput: it has no such operation, or several and none was named.
+            OperationFailed: the document cannot be run, or the operation could cost too much.
+            BadUserInput: it has no such operation, or several and none was named; or it is not
+                among the trusted ones.
         """
         begun = time.perf_counter()
         try:
-            document = self.documents.read(request.query, self.schema)
-            definition = document.operation(request.operation_name)
+            return await self._prepared(self.trusted.resolved(request), grant, begun)
         except (OperationFailed, BadUserInput) as refusal:
             self.records.refused(refusal, time.perf_counter() - begun)
             raise
+
+    async def _prepared(self, request: GraphQLRequest, grant: Grant, begun: float) -> Operation:
+        document = await self.documents.read(request.query, self.schema)
+        definition = document.operation(request.operation_name)
+        cost = None
+        if self.costs is not None:
+            cost = await self.documents.cost(document, definition, request.variables, self.costs)
+            try:
+                cost.require()
+            except CostLimitExceeded as refusal:
+                raise OperationFailed.because(refusal, cost=cost.shown()) from refusal
         services = self.services
         if grant != EVERYTHING:
             services = replace(services, grant=grant)
+        if self.timeout_s is not None and definition.operation is OperationType.MUTATION:
+            deadline = asyncio.get_running_loop().time() + self.timeout_s
+            services = replace(services, deadline=deadline)
         return Operation(
             self,
             request,
@@ -110,8 +148,26 @@ class Operations:
             definition.name.value if definition.name else None,
             grant,
             services,
+            cost,
             time.perf_counter() - begun,
         )
+
+    async def in_time(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of work that is stopped when it takes longer than it may.
+
+        Raises:
+            Aborted: it was stopped.
+        """
+        if self.timeout_s is None:
+            return await work
+        try:
+            async with asyncio.timeout(self.timeout_s) as limit:
+                return await work
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            most = round(self.timeout_s * 1000)
+            raise Aborted(f"it took longer than {most} ms (operation_timeout_ms)") from error
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,6 +181,7 @@ class Operation:
     _name: str | None
     _grant: Grant
     _services: Services
+    _cost: Cost | None
     _prepared_s: float
 
     @property
@@ -132,21 +189,47 @@ class Operation:
         """Whether it has many answers."""
         return self._kind is OperationType.SUBSCRIPTION
 
+    def taking_place(self) -> AbstractContextManager[None]:
+        """A place among all that runs, which whoever runs the operation takes first.
+
+        Raises:
+            TooManyRequests: (when it is entered) there is none.
+        """
+        occupancy = self._operations.occupancy
+        return (occupancy.subscriptions if self.is_subscription else occupancy.operations).take()
+
     async def answer(self) -> bytes:
         """The response of a query or a mutation.
 
         Raises:
-            OperationFailed: nothing was executed, because of the variables.
+            OperationFailed: nothing was executed, because of the variables; or it took too long, or
+                too much runs.
         """
         records = self._operations.records
         with records.operation(self._kind.value, self._name, self._prepared_s) as outcome:
-            with records.spans.stage("graphql execute"):
-                result = await self._execute()
+            try:
+                with records.spans.stage("graphql execute"):
+                    result = await self._executed_in_time()
+            except (Aborted, TooManyRequests) as error:
+                name = self._request.operation_name
+                raise OperationFailed.because(error, operation=name) from error
             if result.errors:
                 outcome.code = code_of(result.errors)
                 if result.data is None and all(e.path is None for e in result.errors):
                     raise OperationFailed(result.errors)
-            return _encoded(result)
+            return _encoded(result, self._cost)
+
+    async def _executed_in_time(self) -> Result:
+        if self._kind is OperationType.MUTATION:
+            return await self._sharing_cost()
+        return await self._operations.in_time(self._sharing_cost())
+
+    async def _sharing_cost(self) -> Result:
+        cost = self._cost
+        if cost is None or cost.estimated <= CHEAP:
+            return await self._execute()
+        async with self._operations.occupancy.cost.share(cost.estimated):
+            return await self._execute()
 
     async def frames(self, outlet: Outlet | None = None) -> AsyncGenerator[Frame, None]:
         """Every response: one of a query or a mutation, of a subscription until its source ends.
@@ -205,7 +288,7 @@ class Operation:
         )
 
         async def execute(event: object) -> Frame:
-            return _encoded(await execution.result(event))
+            return _encoded(await operations.in_time(execution.result(event)))
 
         return execute
 
@@ -215,6 +298,7 @@ class Operation:
             variable_values=self._request.variables,
             context_value=self._services,
             operation_name=self._request.operation_name,
+            operation_extensions={DOCUMENT: self._document},
         )
 
     @asynccontextmanager
@@ -253,18 +337,20 @@ class Operation:
         )
         if isinstance(executor, list):
             raise OperationFailed.because(*executor, operation=context.operation_name)
-        source: AsyncIterable[Any] | ExecutionResult = await await_maybe(
-            create_source_event_stream(executor)
+        source: AsyncIterable[Any] | ExecutionResult = await self._operations.in_time(
+            await_maybe(create_source_event_stream(executor))
         )
         if isinstance(source, ExecutionResult):
             raise OperationFailed.because(*source.errors or (), operation=context.operation_name)
         return source
 
 
-def _encoded(result: Result | ExecutionResult) -> bytes:
+def _encoded(result: Result | ExecutionResult, cost: Cost | None = None) -> bytes:
     response: dict[str, Any] = {"data": result.data}
     if result.errors:
         response["errors"] = [error.formatted for error in result.errors]
-    if result.extensions:
+    if cost is not None:
+        response["extensions"] = {**(result.extensions or {}), "cost": cost.shown()}
+    elif result.extensions:
         response["extensions"] = result.extensions
     return encode_response(response)

@@ -46,11 +46,18 @@ def anybody(_: Request) -> bool:
 def page_routes(services: Services) -> list[Route]:
     """The routes of everything that is not GraphQL."""
 
+    settings = services.settings
+
     async def graphiql(request: Request) -> Response:
+        if not settings.graphiql:
+            return error_response(404, "GraphiQL is not served here (graphiql)")
         cdn = request.query_params.get("cdn") == "1" and not assets_built()
         policy = CDN_CONTENT_SECURITY_POLICY if cdn else CONTENT_SECURITY_POLICY
         headers = {"content-security-policy": policy, "cache-control": "no-cache"}
-        return HTMLResponse(graphiql_page(GRAPHQL_PATH, cdn=cdn), headers=headers)
+        return HTMLResponse(
+            graphiql_page(GRAPHQL_PATH, cdn=cdn, trusted_only=settings.documents == "trusted"),
+            headers=headers,
+        )
 
     async def asset(request: Request) -> Response:
         name = request.path_params["name"]

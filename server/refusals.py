@@ -8,6 +8,7 @@ that of an operation is.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any, Final
 
 from graphql import GraphQLError
 from starlette.exceptions import HTTPException
@@ -16,7 +17,7 @@ from starlette.responses import JSONResponse, Response
 
 from schema.errors import make_public
 from schema.response import encode_response
-from sessiongraph.errors import BadUserInput
+from sessiongraph.errors import BadUserInput, SessionGraphError, TooManyRequests
 
 
 class OperationFailed(Exception):
@@ -27,10 +28,12 @@ class OperationFailed(Exception):
         self.errors = errors
 
     @classmethod
-    def because(cls, *causes: Exception, operation: str | None = None) -> OperationFailed:
+    def because(
+        cls, *causes: Exception, operation: str | None = None, **shown: Any
+    ) -> OperationFailed:
         """The failure made of what was raised; what nobody expected is logged and masked.
 
-        operation: the name of the operation, for the log.
+        operation: the name of the operation, for the log. shown: more for the errors' extensions.
         """
         errors = []
         for cause in causes:
@@ -38,6 +41,7 @@ class OperationFailed(Exception):
             if not isinstance(error, GraphQLError):
                 error = GraphQLError(str(cause), original_error=cause)
             make_public(error, operation)
+            error.extensions = {**(error.extensions or {}), **shown}
             errors.append(error)
         return cls(errors)
 
@@ -45,6 +49,11 @@ class OperationFailed(Exception):
     def of(cls, cause: Exception, operation: str | None = None) -> OperationFailed:
         """The failure that was raised, or made of what was raised."""
         return cause if isinstance(cause, cls) else cls.because(cause, operation=operation)
+
+    @property
+    def is_of_load(self) -> bool:
+        """Whether nothing is wrong with the operation but the moment."""
+        return (self.errors[0].extensions or {}).get("code") == TooManyRequests.code
 
     def errors_text(self) -> bytes:
         """The errors as a JSON array."""
@@ -55,11 +64,18 @@ class OperationFailed(Exception):
         return b'{"errors":' + self.errors_text() + b"}"
 
 
+RETRY_AFTER: Final = {"retry-after": "1"}
+"""What goes with a refusal because of too much at once (seconds)."""
+
+
 def error_response(
-    status: int, message: str, headers: Mapping[str, str] | None = None
+    status: int,
+    message: str,
+    headers: Mapping[str, str] | None = None,
+    kind: type[SessionGraphError] = BadUserInput,
 ) -> JSONResponse:
     """A refusal with an HTTP status."""
-    extensions = {"code": BadUserInput.code, "retriable": BadUserInput.retriable}
+    extensions = {"code": kind.code, "retriable": kind.retriable}
     error = {"message": message, "extensions": extensions}
     return JSONResponse({"errors": [error]}, status, headers)
 

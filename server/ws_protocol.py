@@ -4,6 +4,9 @@ Most of what this server sends over WebSockets is one text for a thousand client
 each of them costs an encoding, a frame and half a dozen calls before a byte is written. Here the
 application is given a function that writes the bytes of messages, if the client can take them
 at once; if not, it goes the usual way, which waits.
+
+What clients send is kept until a message is whole. All of them together may have only so much of
+that lying about: the one whose bytes are too many is sent away.
 """
 
 from __future__ import annotations
@@ -22,9 +25,60 @@ WriteFrames = Callable[[bytes], bool]
 
 _EXTENSION: Final = "sessiongraph.write_frames"
 
+_KEY: Final = "sessiongraph.unfinished_messages"
+
+_SMALL: Final = 64 * 1024
+"""Bytes of an unfinished message that are not counted."""
+
+
+class UnfinishedMessages:
+    """The bytes of messages that have begun to come, over all WebSockets of one server.
+
+    most: of them together.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.held = 0
+
+    def hand_to(self, state: dict[str, object]) -> None:
+        """Let the connections that are given this state be counted here."""
+        state[_KEY] = self
+
+    @classmethod
+    def of(cls, state: dict[str, Any]) -> UnfinishedMessages | None:
+        """Where the connections with a state are counted; None where nobody counts."""
+        found = state.get(_KEY)
+        return found if isinstance(found, cls) else None
+
 
 class WebSocketProtocol(WebSocketsSansIOProtocol):
     """One connection."""
+
+    _held = 0
+
+    @override
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        unfinished = len(self.conn.reader.buffer) + sum(map(len, self.frames))
+        if unfinished > _SMALL or self._held:
+            self._count(unfinished if unfinished > _SMALL else 0)
+
+    @override
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._count(0)
+        super().connection_lost(exc)
+
+    def _count(self, held: int) -> None:
+        """Be counted with what is held now; who makes it too much is sent away."""
+        everybody = UnfinishedMessages.of(self.app_state)
+        if everybody is None:
+            return
+        everybody.held += held - self._held
+        self._held = held
+        if everybody.held > everybody.most and not self.close_sent:
+            self.conn.fail(1013, "too much at once (max_body_bytes): try again later")
+            self.handle_parser_exception()
 
     @override
     def handle_connect(self, event: Request) -> None:

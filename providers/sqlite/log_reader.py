@@ -2,13 +2,15 @@
 
 Small reads run where they are asked, since a walk along an index is shorter than the way to another
 thread; what can be long (walks over many sessions, pages of a whole log) runs in a worker thread,
-and the connection then belongs to that thread until it is done.
+and the connection then belongs to that thread until it is done. Who is cancelled meanwhile stops
+the read: what its thread does is interrupted until it has ended.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sqlite3
+import threading
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -52,6 +54,8 @@ _VALUES_AT_MOST: Final = 500
 
 _LONG_PAGE: Final = 128
 """Events from which a page is read in a worker thread."""
+
+_INTERRUPTED_EVERY_S: Final = 0.01
 
 _ENTRY_PAGE_ROWS: Final = 256
 _ENTRY_PAGE_BYTES: Final = 4 << 20
@@ -112,14 +116,35 @@ class SqliteLogReader:
 
     async def _aside(self, read: Callable[[], T]) -> T:
         """Run a long read in a worker thread, off the event loop."""
+        unwanted = threading.Event()
+
+        def unless_unwanted() -> T:
+            if unwanted.is_set():
+                raise PersistenceFailed("the read was cancelled before it began")
+            return _translated(read)
+
         async with self._busy:
-            work = asyncio.ensure_future(asyncio.to_thread(_translated, read))
+            work = asyncio.ensure_future(asyncio.to_thread(unless_unwanted))
             try:
                 return await asyncio.shield(work)
             except asyncio.CancelledError:
-                # The connection is the thread's until it is done; every long read is bounded.
-                await asyncio.gather(work, return_exceptions=True)
+                unwanted.set()
+                await self._interrupted(work)
                 raise
+
+    async def _interrupted(self, work: asyncio.Future[Any]) -> None:
+        """Wait for a read that is stopped; the connection is its thread's until it has ended.
+
+        An interrupt stops the statement that runs at that moment, and none that begins after it.
+        """
+        while not work.done():
+            self._connection.interrupt()
+            try:
+                await asyncio.wait({work}, timeout=_INTERRUPTED_EVERY_S)
+            except asyncio.CancelledError:
+                continue
+        if not work.cancelled():
+            work.exception()
 
     async def counts(self) -> CorpusCounts:
         """How many sessions and events are visible."""

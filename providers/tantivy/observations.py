@@ -43,6 +43,7 @@ from providers.tantivy.documents import (
 from providers.tantivy.failures import index_failures
 from providers.tantivy.fresh import FreshDocument, Statistics, fresh_matches
 from providers.tantivy.queries import of_log, of_session, query_of
+from sessiongraph.errors import IndexFailed
 from sessiongraph.search.ports import Held, Hit, Ranking
 from sessiongraph.search.question import MatchMode, Question
 
@@ -128,6 +129,17 @@ class FreshView:
         )
 
 
+class _Wanted:
+    """Whether somebody still waits for a ranking; looked at before each look into the index."""
+
+    def __init__(self) -> None:
+        self.is_wanted = True
+
+    def require(self) -> None:
+        if not self.is_wanted:
+            raise IndexFailed("the search was cancelled")
+
+
 class TantivyObservation:
     """See :class:`sessiongraph.search.ports.IndexObservation`."""
 
@@ -184,10 +196,19 @@ class TantivyObservation:
         return int(found["count"]), int(found["sum"])
 
     async def rank(self, question: Question, least: int, *, distinct: bool) -> Ranking:
-        """The first answers; see the port."""
+        """The first answers; see the port. Who is cancelled waits for the look that is going on."""
+        wanted = _Wanted()
         if self._is_brief(question, least):
-            return self._rank(question, least, distinct)
-        return await asyncio.to_thread(self._rank, question, least, distinct)
+            return self._rank(question, least, distinct, wanted)
+        work = asyncio.ensure_future(
+            asyncio.to_thread(self._rank, question, least, distinct, wanted)
+        )
+        try:
+            return await asyncio.shield(work)
+        except asyncio.CancelledError:
+            wanted.is_wanted = False
+            await asyncio.gather(work, return_exceptions=True)
+            raise
 
     def _is_brief(self, question: Question, least: int) -> bool:
         """Whether ranking takes so little that the way to another thread costs more."""
@@ -215,13 +236,14 @@ class TantivyObservation:
         candidates = sum(counts) if question.text.mode is MatchMode.ANY else min(counts)
         return candidates <= _BRIEF_SEARCH
 
-    def _rank(self, question: Question, least: int, distinct: bool) -> Ranking:
+    def _rank(self, question: Question, least: int, distinct: bool, wanted: _Wanted) -> Ranking:
         with index_failures("read"):
             fresh = self._fresh.ranked(question)
             if distinct:
-                committed, complete = self._first_of_logs(question, least)
+                committed, complete = self._first_of_logs(question, least, wanted)
             else:
-                committed, complete = self._first(question, least, self._fresh.forgotten)
+                forgotten = self._fresh.forgotten
+                committed, complete = self._first(question, least, forgotten, wanted)
         found: Iterable[_Ranked] = committed
         if fresh:
             found = merge(committed, fresh)
@@ -231,14 +253,16 @@ class TantivyObservation:
         hits = [each.hit() for each in islice(_best(found) if distinct else found, least + 1)]
         return Ranking(hits[:least], complete and len(hits) <= least)
 
-    def _first_of_logs(self, question: Question, least: int) -> tuple[list[_Ranked], bool]:
+    def _first_of_logs(
+        self, question: Question, least: int, still: _Wanted
+    ) -> tuple[list[_Ranked], bool]:
         """The best of each log: those that a look finds are left out of the next one."""
         ranked: list[_Ranked] = []
         wanted = least * _FETCHED_FOR_EACH_LOG
         while True:
             without = self._fresh.forgotten | {each.session_id for each in ranked}
             most = least - len(ranked) + 1
-            found, complete = self._first(question, wanted, without, logs=most)
+            found, complete = self._first(question, wanted, without, still, logs=most)
             ranked += found
             if complete or len(ranked) >= least:
                 return ranked, complete and len(ranked) <= least
@@ -249,6 +273,7 @@ class TantivyObservation:
         question: Question,
         least: int,
         without: frozenset[str],
+        still: _Wanted,
         *,
         logs: int | None = None,
     ) -> tuple[list[_Ranked], bool]:
@@ -263,6 +288,7 @@ class TantivyObservation:
         while True:
             wanted = min(wanted + _FETCHED_BESIDE, everything)
             order = None if tied is None else TIME
+            still.require()
             hits = self._searcher.search(query, wanted, count=False, order_by_field=order).hits
             complete = len(hits) < wanted or wanted == everything
             sure = len(hits) if complete else _above_the_lowest(hits)

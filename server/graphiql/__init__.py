@@ -89,21 +89,33 @@ def example_queries() -> tuple[str, ...]:
     )
 
 
-def graphiql_page(endpoint: str = "/graphql", *, cdn: bool = False) -> str:
+_TRUSTED_ONLY: Final = (
+    '<p class="notice">This server runs trusted documents only (setting <code>documents</code>). '
+    "Anything else that is typed here is refused.</p>"
+)
+
+
+def graphiql_page(
+    endpoint: str = "/graphql", *, cdn: bool = False, trusted_only: bool = False
+) -> str:
     """The HTML of the page.
 
     With assets: GraphiQL, from this server. Without: a plain page that says how to get it, whose
     button asks for this page again with ``cdn`` (``?cdn=1``), which loads it from ``CDN_HOST``.
 
     endpoint: where the page sends its queries; subscriptions go to the same path by WebSocket.
+    trusted_only: whether the page says that few queries will be answered.
     """
+    notice = _TRUSTED_ONLY if trusted_only else ""
     if assets_built():
-        return _page(endpoint, {name: f'"/graphiql/{name}"' for name in _BUNDLES})
+        return _page(endpoint, {name: f'"/graphiql/{name}"' for name in _BUNDLES}, notice)
     if cdn:
-        return _page(endpoint, {name: _cdn_source(bundle) for name, bundle in _BUNDLES.items()})
+        sources = {name: _cdn_source(bundle) for name, bundle in _BUNDLES.items()}
+        return _page(endpoint, sources, notice)
     query = json.dumps({"query": "{ sessions(first: 5) { nodes { id title } } }"})
     return _template("plain.html").substitute(
         endpoint=escape(endpoint),
+        notice=notice,
         curl=escape(
             f"curl http://127.0.0.1:8642{endpoint} -H 'content-type: application/json' \\\n"
             f"  -d '{query}'"
@@ -113,7 +125,7 @@ def graphiql_page(endpoint: str = "/graphql", *, cdn: bool = False) -> str:
     )
 
 
-def _page(endpoint: str, sources: Mapping[str, str]) -> str:
+def _page(endpoint: str, sources: Mapping[str, str], notice: str) -> str:
     """The page with GraphiQL; ``sources`` is what follows ``src=`` or ``href=`` of each bundle."""
     styles = [
         f'<link rel="stylesheet" href={source}>'
@@ -127,6 +139,7 @@ def _page(endpoint: str, sources: Mapping[str, str]) -> str:
     ]
     return _template("page.html").substitute(
         endpoint=escape(endpoint),
+        notice=notice,
         styles="\n".join(styles),
         examples=json.dumps(example_queries(), ensure_ascii=False).replace("<", "\\u003c"),
         scripts="\n".join(scripts),

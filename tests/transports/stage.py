@@ -23,9 +23,11 @@ from server.frames import SharedFrames
 from server.graphql_ws import GraphQLWebSocket
 from server.limits import DocumentLimits
 from server.listening import bound_socket, listening, url_of
+from server.occupancy import Occupancy
 from server.operations import Operations
 from server.refusals import fault
 from server.settings import Settings
+from server.trusted_documents import TrustedDocuments
 from sessiongraph.errors import LogReplaced, SessionNotFound
 
 TIMEOUT_S = 30
@@ -125,6 +127,7 @@ class World:
     waiters: Waiters = field(default_factory=Waiters)
     executed: int = 0
     total: int = 0
+    deadline: float | None = None
 
 
 Info = strawberry.Info[World, None]
@@ -176,6 +179,10 @@ class Query:
 @strawberry.type
 class Mutation:
     """Something to change."""
+
+    @strawberry.mutation
+    async def wait(self, info: Info) -> str:
+        return await info.context.waiters.wait()
 
     @strawberry.mutation
     def add(self, info: Info, number: int) -> int:
@@ -236,13 +243,30 @@ def application(
     extensions: tuple[type[SchemaExtension], ...] = (),
     init_timeout_s: float = 10.0,
     keep_alive_s: float = 10.0,
+    body_timeout_s: float = 10.0,
+    occupancy: Occupancy | None = None,
+    timeout_s: float | None = None,
+    trusted: TrustedDocuments | None = None,
 ) -> Starlette:
     documents = Documents(LIMITS)
     schema = PublicErrors(
         Query, Mutation, Subscription, extensions=[documents.extension, *extensions]
     )
-    operations = Operations(schema, world, documents, frames)  # type: ignore[arg-type]
-    endpoint = GraphQLEndpoint(operations, max_request_bytes=64_000, keep_alive_s=keep_alive_s)
+    operations = Operations(
+        schema,
+        world,  # type: ignore[arg-type]
+        documents,
+        frames,
+        occupancy=occupancy,
+        timeout_s=timeout_s,
+        trusted=trusted,
+    )
+    endpoint = GraphQLEndpoint(
+        operations,
+        max_request_bytes=64_000,
+        body_timeout_s=body_timeout_s,
+        keep_alive_s=keep_alive_s,
+    )
     socket = GraphQLWebSocket(operations, init_timeout_s=init_timeout_s)
     return Starlette(
         routes=[Route("/graphql", endpoint, methods=["POST"]), WebSocketRoute("/graphql", socket)],
@@ -251,16 +275,17 @@ def application(
 
 
 @asynccontextmanager
-async def staged(*, grace_s: float = 5.0, **how: Any) -> AsyncIterator[Stage]:
+async def staged(
+    *, grace_s: float = 5.0, settings: dict[str, Any] | None = None, **how: Any
+) -> AsyncIterator[Stage]:
     """A server over the small schema. At the end it has left nothing behind."""
+    chosen = {"shutdown_grace_s": grace_s, "max_request_bytes": 64_000, **(settings or {})}
     world, frames = World(), SharedFrames()
     app = application(world, frames, **how)
     tasks, files = set(asyncio.all_tasks()), open_files()
     with bound_socket("127.0.0.1", 0) as bound:
         url, port = url_of(bound), bound.getsockname()[1]
-        async with listening(
-            app, bound, Settings(shutdown_grace_s=grace_s, max_request_bytes=64_000)
-        ):
+        async with listening(app, bound, Settings(**chosen)):
             stage = Stage(url, port, world, frames, app)
             yield stage
     stage.stopped.set()

@@ -158,3 +158,52 @@ def test_many_cancelled_reads_leave_the_store_in_order(tmp_path: Path) -> None:
             assert await store.check() == []
 
     run(scenario())
+
+
+_ENDLESS = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
+
+
+def test_a_cancelled_read_stops_though_it_would_never_end(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with sqlite_at(tmp_path / "log.db") as store:
+            await write(store, header("a"), conversation(3))
+            reading, ended = threading.Event(), threading.Event()
+            async with store.observe() as reader:
+
+                def read() -> None:
+                    reading.set()
+                    try:
+                        reader._connection.execute(_ENDLESS).fetchall()  # type: ignore[attr-defined]
+                    finally:
+                        ended.set()
+
+                task = asyncio.ensure_future(reader._aside(read))  # type: ignore[attr-defined]
+                await asyncio.to_thread(reading.wait)
+                task.cancel()
+                task.cancel()
+                await asyncio.wait([task])
+                assert task.cancelled()
+                assert ended.is_set()
+                assert (await reader.counts()).sessions == 1
+
+    run(scenario())
+
+
+def test_a_read_of_many_statements_stops_at_one_of_them(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with sqlite_at(tmp_path / "log.db") as store:
+            reading = threading.Event()
+            async with store.observe() as reader:
+
+                def read() -> None:
+                    reading.set()
+                    while True:
+                        reader._connection.execute("SELECT 1").fetchall()  # type: ignore[attr-defined]
+
+                task = asyncio.ensure_future(reader._aside(read))  # type: ignore[attr-defined]
+                await asyncio.to_thread(reading.wait)
+                task.cancel()
+                await asyncio.wait([task])
+                assert task.cancelled()
+
+    run(scenario())
