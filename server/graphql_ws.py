@@ -8,21 +8,26 @@ There is no queue of outgoing messages. Whoever has something to say waits until
 it, so a slow client slows its own operations and nothing else, and what waits for it in memory is
 one message of each. The text of a subscription's results is shared by all connections
 (:mod:`server.frames`); all that is made for one client is the envelope with the id.
+
+A client is let in when it introduces itself, by the token in that message or in the headers of the
+handshake, and only as long as the token holds: it is sent away with 4403, as the protocol has it
+for those who are not let in.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Coroutine, Iterable, Sequence
-from contextlib import aclosing
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import ExitStack, aclosing
 from typing import Any, Final
 
 from starlette.types import Message, Receive, Scope, Send
 
+from server.access import REVOKED, Access, Admission
+from server.credentials import bearer_in
 from server.frames import Frame
 from server.graphql_request import GraphQLRequest
-from server.hosts import is_loopback_authority
 from server.open_streams import OpenStreams
 from server.operations import Operations
 from server.refusals import OperationFailed
@@ -39,7 +44,8 @@ from server.ws_messages import (
     read_message,
 )
 from server.ws_protocol import WriteFrames, text_frame, write_frames_of
-from sessiongraph.errors import BadUserInput
+from sessiongraph.access import Grant
+from sessiongraph.errors import BadUserInput, Unauthenticated
 
 CONNECTION_INIT_S: Final = 10.0
 """How long a client may take to introduce itself."""
@@ -48,33 +54,62 @@ CONNECTION_INIT_S: Final = 10.0
 class GraphQLWebSocket:
     """The ASGI application behind WebSocket upgrades of ``/graphql``.
 
+    access: who may ask.
     init_timeout_s: how long a client may take to introduce itself.
     """
 
     def __init__(
-        self, operations: Operations, *, init_timeout_s: float = CONNECTION_INIT_S
+        self,
+        operations: Operations,
+        access: Access,
+        *,
+        init_timeout_s: float = CONNECTION_INIT_S,
     ) -> None:
         self._operations = operations
+        self._access = access
         self._init_timeout_s = init_timeout_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await receive()
-        if _is_of_foreign_page(scope["headers"]):
-            # Closing before accepting makes the server answer the handshake with 403.
-            await send({"type": "websocket.close", "code": 1008, "reason": "wrong Origin"})
-            return
-        connection = _Connection(self._operations, receive, send, write_frames_of(scope))
-        with OpenStreams.of(scope).entered(connection.leave):
+        door = _Door(self._access, scope["headers"])
+        connection = _Connection(self._operations, door, receive, send, write_frames_of(scope))
+        with door, OpenStreams.of(scope).entered(connection.leave):
             await connection.run(scope["subprotocols"], self._init_timeout_s)
 
 
-def _is_of_foreign_page(headers: Iterable[tuple[bytes, bytes]]) -> bool:
-    """Whether a page of another site asks; programs that are not browsers send no ``Origin``.
+class _Door(ExitStack):
+    """Lets one client in, and tells when that holds no longer."""
 
-    A browser lets any page open a WebSocket to any address, without asking there first.
-    """
-    origins = [value for name, value in headers if name == b"origin"]
-    return not all(is_loopback_authority(origin.partition(b"://")[2]) for origin in origins)
+    def __init__(self, access: Access, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        super().__init__()
+        self._access = access
+        self._headers = headers
+        self._admission: Admission | None = None
+
+    def let_in(self, payload: Mapping[str, Any] | None, revoked: Callable[[], None]) -> None:
+        """Admit the client by what it introduces itself with, or by its handshake.
+
+        Raises:
+            Unauthenticated: it has no token that holds.
+        """
+        secret = bearer_in(payload)
+        if secret is None:
+            self._admission = self._access.admit_request(self._headers)
+        else:
+            self._admission = self._access.admit(secret)
+        self.enter_context(self._access.holding(self._admission, revoked))
+
+    @property
+    def grant(self) -> Grant | None:
+        """What the client may do and see now; None before it is in.
+
+        Raises:
+            Unauthenticated: its token was revoked.
+        """
+        if self._admission is None:
+            return None
+        self._access.check(self._admission)
+        return self._admission.grant
 
 
 class _Running:
@@ -118,9 +153,15 @@ class _Connection:
     """
 
     def __init__(
-        self, operations: Operations, receive: Receive, send: Send, write: WriteFrames
+        self,
+        operations: Operations,
+        door: _Door,
+        receive: Receive,
+        send: Send,
+        write: WriteFrames,
     ) -> None:
         self._operations = operations
+        self._door = door
         self._receive = receive
         self._send = send
         self._write = write
@@ -183,14 +224,22 @@ class _Connection:
             raise Violation(4400, f"{shown} is no `type` of a message that clients send")
         return True
 
-    async def _greet(self, _payload: dict[str, Any] | None) -> None:
+    async def _greet(self, payload: dict[str, Any] | None) -> None:
         if self._greeted:
             raise Violation(4429, "Too many initialisation requests")
+        try:
+            self._door.let_in(payload, self._send_away)
+        except Unauthenticated as refusal:
+            raise Violation(4403, f"Forbidden: {refusal.message}") from refusal
         self._greeted = True
         await self._say_text(ACKNOWLEDGED)
 
     def _subscribe(self, message: dict[str, Any]) -> None:
-        if not self._greeted:
+        try:
+            grant = self._door.grant
+        except Unauthenticated as refusal:
+            raise Violation(4403, f"Forbidden: {refusal.message}") from refusal
+        if grant is None:
             raise Violation(4401, "Unauthorized")
         operation_id = id_of(message)
         payload = payload_of(message)
@@ -203,19 +252,19 @@ class _Connection:
         except BadUserInput as refusal:
             raise Violation(4400, refusal.message) from refusal
         running = self._running[operation_id] = _Running(operation_id)
-        running.task = self._start(self._run(running, request))
+        running.task = self._start(self._run(running, request, grant))
 
     def _complete(self, operation_id: str) -> None:
         running = self._running.pop(operation_id, None)
         if running is not None and running.task is not None:
             running.task.cancel()
 
-    async def _run(self, running: _Running, request: GraphQLRequest) -> None:
+    async def _run(self, running: _Running, request: GraphQLRequest, grant: Grant) -> None:
         """One operation, from its subscription to its last message."""
         last = complete(running.id)
         outlet = _Outlet(opening_of_next(running.id), self._write)
         try:
-            operation = self._operations.prepare(request)
+            operation = self._operations.prepare(request, grant)
             running.streams = operation.is_subscription
             if not (running.streams and self._leaving):
                 async with aclosing(operation.frames(outlet)) as frames:
@@ -242,6 +291,16 @@ class _Connection:
         while self._running:
             await _ended(running.task for running in self._running.values())
         await self._close(1001, "the server is stopping")
+
+    def _send_away(self) -> None:
+        """End at once: the token does not hold any more."""
+        for running in self._running.values():
+            if running.task is not None:
+                running.task.cancel()
+        self._start(self._close_revoked())
+
+    async def _close_revoked(self) -> None:
+        await self._close(4403, f"Forbidden: {REVOKED}")
 
     def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)

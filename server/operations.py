@@ -35,6 +35,7 @@ from strawberry.utils.await_maybe import await_maybe
 
 from resolvers.context import Services
 from schema.response import encode_response
+from schema.scopes import require
 from server.broadcasting import Broadcastable, Outlet
 from server.documents import Document, Documents
 from server.frame_execution import FrameContext, FrameExecution
@@ -85,9 +86,12 @@ class Operations:
         Raises:
             OperationFailed: the document cannot be run.
             BadUserInput: it has no such operation, or several and none was named.
+            Forbidden: the client may not run it.
         """
         document = self.documents.read(request.query, self.schema)
-        kind = document.operation(request.operation_name).operation
+        operation = document.operation(request.operation_name)
+        require(grant, document.node, operation)
+        kind = operation.operation
         services = self.services
         if grant != EVERYTHING:
             services = replace(services, grant=grant)

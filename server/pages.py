@@ -1,4 +1,7 @@
-"""What a browser and a supervisor ask for beside the API: GraphiQL, the app, health, readiness."""
+"""What a browser and a supervisor ask for beside the API: GraphiQL, the app, health, readiness.
+
+None of it needs a token, and none of it shows anything of what is stored without one.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from starlette.responses import (
 from starlette.routing import Route
 
 from server import frontend
+from server.access import Access
 from server.frontend import Frontend, plain_page
 from server.graphiql import (
     ASSET_TYPES,
@@ -26,12 +30,12 @@ from server.graphiql import (
 )
 from server.refusals import error_response
 from server.wiring import Services
-from sessiongraph.errors import SessionGraphError
+from sessiongraph.errors import Forbidden, SessionGraphError, Unauthenticated
 
 GRAPHQL_PATH: Final = "/graphql"
 
 
-def page_routes(services: Services) -> list[Route]:
+def page_routes(services: Services, access: Access) -> list[Route]:
     """The routes of everything that is not GraphQL."""
 
     async def graphiql(request: Request) -> Response:
@@ -51,20 +55,32 @@ def page_routes(services: Services) -> list[Route]:
     async def healthz(_: Request) -> Response:
         return JSONResponse({"status": "ok"}, headers={"cache-control": "no-store"})
 
-    async def readyz(_: Request) -> Response:
+    def may_count(request: Request) -> bool:
+        """Whether who asks may know how much there is."""
+        try:
+            access.grant_of_everything(request.scope["headers"])
+        except (Unauthenticated, Forbidden):
+            return False
+        return True
+
+    async def readyz(request: Request) -> Response:
         try:
             async with services.query.observe() as observation:
                 counts = await observation.counts()
             search = services.search
             progress = None if search is None else await search.indexing.progress()
         except SessionGraphError as error:
-            answer: dict[str, Any] = {"ready": False, "code": error.code, "reason": error.message}
+            answer: dict[str, Any] = {"ready": False, "code": error.code}
+            if may_count(request):
+                answer["reason"] = error.message
             return JSONResponse(answer, 503, headers={"cache-control": "no-store"})
-        answer = {"ready": True, "sessions": counts.sessions, "events": counts.events}
-        status = 200
+        answer, status = {"ready": True}, 200
+        if may_count(request):
+            answer |= {"sessions": counts.sessions, "events": counts.events}
+            if progress is not None:
+                answer["documents"] = progress.documents
         if progress is not None:
             answer["indexLag"] = progress.behind
-            answer["documents"] = progress.documents
             if progress.building:
                 answer["ready"], status = False, 503
                 answer["reason"] = "the full-text index is being built; exact reads work"

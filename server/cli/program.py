@@ -20,6 +20,7 @@ _COMMANDS: Final = {
     "export": "export",
     "check": "check",
     "reindex": "reindex",
+    "token": "token",
     "schema": "schema",
 }
 """Each command and the module of this package that holds it, in the order of the help."""
