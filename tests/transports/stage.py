@@ -17,6 +17,7 @@ from strawberry.extensions import SchemaExtension
 
 from schema.errors import PublicErrors
 from schema.request import decode_request
+from server.access import Access
 from server.documents import Documents
 from server.endpoint import GraphQLEndpoint
 from server.frames import SharedFrames
@@ -236,14 +237,18 @@ def application(
     extensions: tuple[type[SchemaExtension], ...] = (),
     init_timeout_s: float = 10.0,
     keep_alive_s: float = 10.0,
+    access: Access | None = None,
 ) -> Starlette:
+    access = access or Access.open()
     documents = Documents(LIMITS)
     schema = PublicErrors(
         Query, Mutation, Subscription, extensions=[documents.extension, *extensions]
     )
     operations = Operations(schema, world, documents, frames)  # type: ignore[arg-type]
-    endpoint = GraphQLEndpoint(operations, max_request_bytes=64_000, keep_alive_s=keep_alive_s)
-    socket = GraphQLWebSocket(operations, init_timeout_s=init_timeout_s)
+    endpoint = GraphQLEndpoint(
+        operations, access, max_request_bytes=64_000, keep_alive_s=keep_alive_s
+    )
+    socket = GraphQLWebSocket(operations, access, init_timeout_s=init_timeout_s)
     return Starlette(
         routes=[Route("/graphql", endpoint, methods=["POST"]), WebSocketRoute("/graphql", socket)],
         exception_handlers={Exception: fault},
