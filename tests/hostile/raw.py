@@ -46,7 +46,7 @@ def exchange(
     text = "\r\n".join(lines) + "\r\n\r\n" + body
     with socket.create_connection((address.hostname, address.port), TIMEOUT_S) as connection:
         connection.sendall(text.encode("utf-8"))
-        return _read(connection)
+        return _read(connection, has_body=not request_line.startswith("HEAD "))
 
 
 def post(
@@ -63,7 +63,7 @@ def upgrade(server: RunningServer, *headers: str, **how: Any) -> Answer:
     return exchange(server, "GET /graphql HTTP/1.1", *HANDSHAKE, *token, *headers, **how)
 
 
-def _read(connection: socket.socket) -> Answer:
+def _read(connection: socket.socket, *, has_body: bool) -> Answer:
     with connection.makefile("rb") as stream:
         first = stream.readline().split(b" ", 2)
         headers = {}
@@ -73,5 +73,6 @@ def _read(connection: socket.socket) -> Answer:
         if len(first) < 2:
             return Answer(0, headers, b"")
         status = int(first[1])
-        body = b"" if status == 101 else stream.read(int(headers.get("content-length", 0)))
+        has_body = has_body and status != 101
+        body = stream.read(int(headers.get("content-length", 0))) if has_body else b""
         return Answer(status, headers, body)
