@@ -51,6 +51,7 @@ test("a token travels in a header, never in an address, and ends with the tab", 
   });
   await page.getByRole("button", { name: /Execute query/ }).click();
   await expect.poll(() => page.locator(".result-window").innerText()).toContain("UNAUTHENTICATED");
+  await page.getByRole("button", { name: "Show Token" }).click();
   await page.getByLabel("Sent as a bearer token").fill(`Authorization: Bearer ${token}`);
   await page.getByRole("button", { name: "Load the schema with it" }).click();
   await page.getByRole("button", { name: /Execute query/ }).click();

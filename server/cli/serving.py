@@ -7,6 +7,7 @@ import shlex
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import structlog
 
@@ -16,7 +17,7 @@ from server.data_directory import DataDirectory
 from server.hosts import own_hosts
 from server.listening import bound_socket, listening, local_url_of, stop_signal, url_of
 from server.live_services import LiveServices
-from server.settings import Settings
+from server.settings import Settings, default_data_directory
 from server.tokens import TokenFile
 from server.wiring import Services, open_for_serving
 
@@ -70,9 +71,7 @@ async def serving(settings: Settings, command: str) -> AsyncIterator[RunningServ
                 "serving",
                 url=url,
                 data_dir=str(directory.path),
-                token=f"sessiongraph token show --data-dir {shlex.quote(str(directory.path))}"
-                if needs_token
-                else "not needed (--auth off)",
+                token=_how_to_get_a_token(directory.path) if needs_token else "not needed",
             )
             try:
                 yield RunningServer(url, services, services.live, asked_to_stop, authorization)
@@ -81,3 +80,10 @@ async def serving(settings: Settings, command: str) -> AsyncIterator[RunningServ
                 services.live.end_streams()
             _log.info("stopping")
         _log.info("stopped")
+
+
+def _how_to_get_a_token(data_dir: Path) -> str:
+    command = "sessiongraph token show"
+    if data_dir == default_data_directory():
+        return command
+    return f"{command} --data-dir {shlex.quote(str(data_dir))}"

@@ -85,7 +85,7 @@
   };
 
   const examples = JSON.parse(document.getElementById("examples").textContent);
-  const show = (needsToken) => ReactDOM.createRoot(place).render(
+  ReactDOM.createRoot(place).render(
     element(GraphiQL, {
       fetcher,
       defaultTabs: examples.map((query) => ({ query })),
@@ -94,12 +94,6 @@
       shouldPersistHeaders: false,
       inputValueDeprecation: true,
       plugins: [tokenPlugin],
-      visiblePlugin: needsToken ? tokenPlugin : undefined,
     }),
   );
-  fetch(endpoint, {
-    method: "POST",
-    headers: withToken({ "content-type": "application/json" }),
-    body: JSON.stringify({ query: "{ __typename }" }),
-  }).then(({ status }) => show(status === 401), () => show(false));
 })();
