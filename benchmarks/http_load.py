@@ -74,8 +74,8 @@ async def running_server(*arguments: str) -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def sessiongraph_server(data_dir: Path) -> AsyncIterator[str]:
-    """The address of our own server over a data directory."""
-    arguments = ("serve", "--data-dir", str(data_dir), "--port", "0")
+    """The address of our own server over a data directory; its peers ask for no token either."""
+    arguments = ("serve", "--data-dir", str(data_dir), "--port", "0", "--auth", "off")
     async with running_server("server.cli", *arguments) as url:
         yield url
 

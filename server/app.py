@@ -10,7 +10,9 @@ from starlette.types import ASGIApp
 from schema.operation import one_observation
 from schema.planned_lists import PlannedLists
 from schema.served import build_schema
+from server.access import Access
 from server.cost import CostLimits, CostModel
+from server.credentials import NoTokenInAddress
 from server.documents import Documents
 from server.endpoint import GraphQLEndpoint
 from server.graphql_ws import GraphQLWebSocket
@@ -20,16 +22,20 @@ from server.metrics import Metrics
 from server.occupancy import Occupancy
 from server.operation_records import OperationRecords
 from server.operations import Operations
-from server.pages import GRAPHQL_PATH, anybody, metrics_route, page_routes
+from server.origins import OriginCheck
+from server.pages import GRAPHQL_PATH, metrics_route, page_routes
 from server.refusals import fault, http_exception
 from server.security_headers import SecurityHeaders
 from server.settings import Settings
 from server.trusted_documents import TrustedDocuments
+from server.web_addresses import Authority
 from server.wiring import Services
 
 
-def build_app(services: Services) -> ASGIApp:
+def build_app(services: Services, access: Access, hosts: frozenset[Authority]) -> ASGIApp:
     """The application over open services; it opens and closes nothing itself.
+
+    access: who may ask. hosts: by which names it may be asked.
 
     Raises:
         InvalidConfig: the trusted documents cannot be read.
@@ -53,20 +59,23 @@ def build_app(services: Services) -> ASGIApp:
     )
     endpoint = GraphQLEndpoint(
         operations,
+        access,
         max_request_bytes=settings.max_request_bytes,
         body_timeout_s=settings.request_body_timeout_ms / 1000,
     )
-    socket = GraphQLWebSocket(operations, init_timeout_s=settings.connection_init_timeout_ms / 1000)
+    init_timeout_s = settings.connection_init_timeout_ms / 1000
+    socket = GraphQLWebSocket(operations, access, init_timeout_s=init_timeout_s)
     routes = [
         Route(GRAPHQL_PATH, endpoint, methods=["POST"]),
         WebSocketRoute(GRAPHQL_PATH, socket),
-        *page_routes(services),
-        metrics_route(Metrics(services, operations), anybody),
+        *page_routes(services, access),
+        metrics_route(Metrics(services, operations), access),
     ]
     application = Starlette(
         routes=routes, exception_handlers={HTTPException: http_exception, Exception: fault}
     )
-    return HostCheck(SecurityHeaders(application))
+    by_our_pages = OriginCheck(NoTokenInAddress(application), settings.allowed_origins)
+    return SecurityHeaders(HostCheck(by_our_pages, hosts))
 
 
 def _document_limits(settings: Settings) -> DocumentLimits:

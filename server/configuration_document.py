@@ -82,7 +82,9 @@ def _kind(field: FieldInfo) -> str:
     if typing.get_origin(annotation) is Literal:
         return "one of " + ", ".join(f"`{value}`" for value in typing.get_args(annotation))
     if typing.get_origin(annotation) is tuple:
-        return "list of paths; in the environment a JSON list"
+        item, *_ = typing.get_args(typing.get_args(annotation)[0])
+        items = "paths" if item is Path else "texts"
+        return f"list of {items}; in the environment a JSON list"
     name = _KINDS[annotation]
     least = next((rule.ge for rule in field.metadata if hasattr(rule, "ge")), None)
     most = next((rule.le for rule in field.metadata if hasattr(rule, "le")), None)

@@ -30,6 +30,7 @@ _LOG_NAME: Final = "log.db"
 _INDEX_NAME: Final = "index"
 _KEY_NAME: Final = "cursor.key"
 _MEDIA_NAME: Final = "media"
+_TOKEN_NAME: Final = "token"
 _PRIVATE_UMASK: Final = 0o077
 
 
@@ -90,6 +91,11 @@ class DataDirectory:
     def media_path(self) -> Path:
         """The folder of images and the like."""
         return self.path / _MEDIA_NAME
+
+    @property
+    def token_path(self) -> Path:
+        """The file of the tokens."""
+        return self.path / _TOKEN_NAME
 
     def create(self) -> None:
         """Make the directory, and those above it, where they are missing."""

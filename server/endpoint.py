@@ -2,7 +2,8 @@
 
 Nothing else is accepted: no GET (a link must not run a query), no forms or plain text (a page of
 another site could send those without asking), no batches. What is refused before it is an operation
-is answered with 4xx and the same ``errors`` shape as a failed operation, its code BAD_USER_INPUT.
+is answered with 4xx and the same ``errors`` shape as a failed operation: 401 without a token that
+holds, before anything of it is read; 403 when the token does not reach; else with BAD_USER_INPUT.
 
 The client says which form of answer it accepts (:mod:`server.negotiation`). Under the media type of
 GraphQL responses, a response without data has the status 400, as "GraphQL over HTTP" has it; under
@@ -24,14 +25,21 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from schema.request import decode_request
+from server.access import Access, Admission
 from server.client_presence import done_while_connected
 from server.graphql_request import GraphQLRequest
 from server.graphql_sse import KEEP_ALIVE_S, EventStream
 from server.negotiation import Form, accepted_forms
 from server.one_aside import OneAside
-from server.operations import Operations
-from server.refusals import RETRY_AFTER, OperationFailed, error_response
-from sessiongraph.errors import BadUserInput, SessionGraphError, TooManyRequests
+from server.operations import Operation, Operations
+from server.refusals import (
+    RETRY_AFTER,
+    OperationFailed,
+    error_response,
+    refusal_response,
+    unauthenticated_response,
+)
+from sessiongraph.errors import BadUserInput, Forbidden, TooManyRequests, Unauthenticated
 
 BODY_TIMEOUT_S: Final = 30.0
 """How long a client may take to send a body."""
@@ -45,6 +53,7 @@ _SMALL: Final = 64 * 1024
 class GraphQLEndpoint:
     """The ASGI application behind POST requests to ``/graphql``.
 
+    access: who may ask.
     max_request_bytes: size of the largest body.
     body_timeout_s: how long a client may take to send it.
     keep_alive_s: between two signs of life on a stream of events.
@@ -53,6 +62,7 @@ class GraphQLEndpoint:
     def __init__(
         self,
         operations: Operations,
+        access: Access,
         *,
         max_request_bytes: int,
         body_timeout_s: float = BODY_TIMEOUT_S,
@@ -60,6 +70,7 @@ class GraphQLEndpoint:
     ) -> None:
         self._operations = operations
         self._occupancy = operations.occupancy
+        self._access = access
         self._max_request_bytes = max_request_bytes
         self._body_timeout_s = body_timeout_s
         self._decoding_aside = OneAside()
@@ -73,47 +84,62 @@ class GraphQLEndpoint:
             try:
                 if not forms:
                     raise HTTPException(406, f"the answer can be {', '.join(Form)}, nothing else")
+                admission = self._access.admit_request(scope["headers"])
                 asked = await self._read(request, held)
                 if forms[0] is Form.EVENTS:
-                    answer = await self._stream(asked, held)
+                    answer = await self._streamed(asked, admission, held)
                 else:
-                    answer = await self._answer(asked, forms, receive, held)
+                    answer = await self._answer(asked, admission, forms, receive, held)
+            except Unauthenticated as refusal:
+                answer = _in_form(unauthenticated_response(refusal), forms)
             except HTTPException as refusal:
-                answer = _refusal(refusal.status_code, refusal.detail, forms)
+                answer = _in_form(error_response(refusal.status_code, refusal.detail), forms)
+            except Forbidden as refusal:
+                answer = _in_form(refusal_response(403, refusal), forms)
             except BadUserInput as refusal:
-                answer = _refusal(400, refusal.message, forms)
+                answer = _in_form(refusal_response(400, refusal), forms)
             except TooManyRequests as refusal:
-                answer = _refusal(429, refusal.message, forms, TooManyRequests)
+                answer = _in_form(refusal_response(429, refusal, RETRY_AFTER), forms)
             except ClientDisconnect:
                 return
             if answer is not None:
                 await answer(scope, receive, send)
 
-    async def _stream(self, asked: GraphQLRequest, held: ExitStack) -> EventStream:
+    async def _streamed(
+        self, asked: GraphQLRequest, admission: Admission, held: ExitStack
+    ) -> EventStream:
         """What to stream; a stream has no other way to refuse an operation than an event.
 
         Raises:
             TooManyRequests: too much runs already.
         """
         try:
-            operation = await self._operations.prepare(asked)
-        except (OperationFailed, BadUserInput) as refusal:
-            failure = OperationFailed.of(refusal)
-            return EventStream(failure, keep_alive_s=self._keep_alive_s)
+            operation = await self._operations.prepare(asked, admission.grant)
+        except (OperationFailed, BadUserInput, Forbidden) as refusal:
+            return self._stream(OperationFailed.of(refusal), admission)
         held.enter_context(operation.taking_place())
-        return EventStream(operation, keep_alive_s=self._keep_alive_s)
+        return self._stream(operation, admission)
+
+    def _stream(self, operation: Operation | OperationFailed, admission: Admission) -> EventStream:
+        return EventStream(operation, self._access, admission, keep_alive_s=self._keep_alive_s)
 
     async def _answer(
-        self, asked: GraphQLRequest, forms: list[Form], receive: Receive, held: ExitStack
+        self,
+        asked: GraphQLRequest,
+        admission: Admission,
+        forms: list[Form],
+        receive: Receive,
+        held: ExitStack,
     ) -> ASGIApp | None:
         """The answer of a client that prefers a single one; None when it is gone.
 
         Raises:
             BadUserInput: there is no such operation, or it has many answers.
+            Forbidden: the client may not run it.
             TooManyRequests: too much runs already.
         """
         try:
-            operation = await self._operations.prepare(asked)
+            operation = await self._operations.prepare(asked, admission.grant)
             if operation.is_subscription:
                 if Form.EVENTS not in forms:
                     raise BadUserInput(
@@ -121,7 +147,7 @@ class GraphQLEndpoint:
                         "over a WebSocket"
                     )
                 held.enter_context(operation.taking_place())
-                return EventStream(operation, keep_alive_s=self._keep_alive_s)
+                return self._stream(operation, admission)
             held.enter_context(operation.taking_place())
             working = asyncio.create_task(operation.answer())
             if not await done_while_connected(receive, working):
@@ -187,15 +213,8 @@ class GraphQLEndpoint:
         return b"".join(chunks)
 
 
-def _refusal(
-    status: int,
-    message: str,
-    forms: list[Form],
-    kind: type[SessionGraphError] = BadUserInput,
-) -> Response:
+def _in_form(response: Response, forms: list[Form]) -> Response:
     """The answer to what is no operation; never a stream, which would have begun with a 200."""
-    headers = RETRY_AFTER if kind is TooManyRequests else None
-    response = error_response(status, message, headers, kind)
     if Form.RESPONSE in forms[:1]:
         response.headers["content-type"] = Form.RESPONSE
     return response

@@ -4,6 +4,8 @@ The stream is that of the protocol "GraphQL over SSE" in its mode of distinct co
 ``next`` event with a response for every result, and a ``complete`` event at the end. Errors that
 leave an operation without a result are a response like any other. A comment every now and then
 keeps whatever stands between from giving a quiet connection up.
+
+When the token of a client is revoked, the stream says so as its last result and ends.
 """
 
 from __future__ import annotations
@@ -14,11 +16,13 @@ from typing import Final
 
 from starlette.types import Receive, Scope, Send
 
+from server.access import REVOKED, Access, Admission
 from server.client_presence import done_while_connected
 from server.negotiation import Form
 from server.open_streams import OpenStreams
 from server.operations import Operation
 from server.refusals import OperationFailed
+from sessiongraph.errors import Unauthenticated
 
 KEEP_ALIVE_S: Final = 12.0
 """Between two comments that keep a connection open."""
@@ -36,13 +40,21 @@ class EventStream:
     """The ASGI application that answers one request with the events of one operation.
 
     operation: what to run, or why there is nothing to run.
+    access, admission: by what the client was let in, and for as long as that holds.
     keep_alive_s: between two comments.
     """
 
     def __init__(
-        self, operation: Operation | OperationFailed, *, keep_alive_s: float = KEEP_ALIVE_S
+        self,
+        operation: Operation | OperationFailed,
+        access: Access,
+        admission: Admission,
+        *,
+        keep_alive_s: float = KEEP_ALIVE_S,
     ) -> None:
         self._operation = operation
+        self._access = access
+        self._admission = admission
         self._keep_alive_s = keep_alive_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -50,22 +62,31 @@ class EventStream:
         await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
         producing = asyncio.create_task(self._produce(send))
         keeping_alive = asyncio.create_task(self._keep_alive(send))
+        # A server that stops completes nothing: a client asks again, and goes on.
+        last = b""
 
         def leave() -> None:
             operation = self._operation
             if isinstance(operation, Operation) and operation.is_subscription:
                 producing.cancel()
 
+        def revoked() -> None:
+            nonlocal last
+            last = next_event(OperationFailed.because(Unauthenticated(REVOKED)).body()) + _COMPLETE
+            producing.cancel()
+
         try:
-            with OpenStreams.of(scope).entered("sse", leave):
+            with (
+                OpenStreams.of(scope).entered("sse", leave),
+                self._access.holding(self._admission, revoked),
+            ):
                 if not await done_while_connected(receive, producing):
                     return
         finally:
             keeping_alive.cancel()
             await asyncio.wait({keeping_alive})
         if producing.cancelled():
-            # The server stops. Nothing is complete: a client asks again, and goes on.
-            await send({"type": "http.response.body", "body": b"", "more_body": False})
+            await send({"type": "http.response.body", "body": last, "more_body": False})
             return
         producing.result()
         await send({"type": "http.response.body", "body": _COMPLETE, "more_body": False})

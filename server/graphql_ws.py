@@ -8,26 +8,31 @@ There is no queue of outgoing messages. Whoever has something to say waits until
 it, so a slow client slows its own operations and nothing else, and what waits for it in memory is
 one message of each. The text of a subscription's results is shared by all connections
 (:mod:`server.frames`); all that is made for one client is the envelope with the id.
+
+A client is let in when it introduces itself, by the token in that message or in the headers of the
+handshake, and only as long as the token holds: it is sent away with 4403, as the protocol has it
+for those who are not let in.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Coroutine, Iterable, Sequence
-from contextlib import aclosing
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import ExitStack, aclosing
 from functools import partial
 from typing import Any, Final
 
 from starlette.types import Message, Receive, Scope, Send
 
+from server.access import REVOKED, Access, Admission
+from server.credentials import bearer_in
 from server.frames import Frame
 from server.graphql_request import GraphQLRequest
-from server.hosts import is_loopback_authority
 from server.one_aside import OneAside
 from server.open_streams import OpenStreams
 from server.operations import Operation, Operations
-from server.refusals import RETRY_AFTER, OperationFailed, error_response
+from server.refusals import RETRY_AFTER, OperationFailed, refusal_response
 from server.ws_messages import (
     ACKNOWLEDGED,
     SUBPROTOCOL,
@@ -41,7 +46,8 @@ from server.ws_messages import (
     read_message,
 )
 from server.ws_protocol import WriteFrames, text_frame, write_frames_of
-from sessiongraph.errors import BadUserInput, TooManyRequests
+from sessiongraph.access import Grant
+from sessiongraph.errors import BadUserInput, TooManyRequests, Unauthenticated
 
 CONNECTION_INIT_S: Final = 10.0
 """How long a client may take to introduce itself."""
@@ -53,28 +59,36 @@ _LONG: Final = 64 * 1024
 class GraphQLWebSocket:
     """The ASGI application behind WebSocket upgrades of ``/graphql``.
 
+    access: who may ask.
     init_timeout_s: how long a client may take to introduce itself.
     """
 
     def __init__(
-        self, operations: Operations, *, init_timeout_s: float = CONNECTION_INIT_S
+        self,
+        operations: Operations,
+        access: Access,
+        *,
+        init_timeout_s: float = CONNECTION_INIT_S,
     ) -> None:
         self._operations = operations
+        self._access = access
         self._init_timeout_s = init_timeout_s
         self._reading_aside = OneAside()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await receive()
-        if _is_of_foreign_page(scope["headers"]):
-            # Closing before accepting makes the server answer the handshake with 403.
-            await send({"type": "websocket.close", "code": 1008, "reason": "wrong Origin"})
-            return
+        door = _Door(self._access, scope["headers"])
         try:
             with self._operations.occupancy.websockets.take():
                 connection = _Connection(
-                    self._operations, self._reading_aside, receive, send, write_frames_of(scope)
+                    self._operations,
+                    self._reading_aside,
+                    door,
+                    receive,
+                    send,
+                    write_frames_of(scope),
                 )
-                with OpenStreams.of(scope).entered("websocket", connection.leave):
+                with door, OpenStreams.of(scope).entered("websocket", connection.leave):
                     await connection.run(scope["subprotocols"], self._init_timeout_s)
         except TooManyRequests as refusal:
             await _refuse_handshake(send, refusal)
@@ -82,19 +96,45 @@ class GraphQLWebSocket:
 
 async def _refuse_handshake(send: Send, refusal: TooManyRequests) -> None:
     """Answer the handshake as a request over HTTP would be answered."""
-    response = error_response(429, refusal.message, RETRY_AFTER, TooManyRequests)
+    response = refusal_response(429, refusal, RETRY_AFTER)
     start = {"status": response.status_code, "headers": response.raw_headers}
     await send({"type": "websocket.http.response.start", **start})
     await send({"type": "websocket.http.response.body", "body": response.body})
 
 
-def _is_of_foreign_page(headers: Iterable[tuple[bytes, bytes]]) -> bool:
-    """Whether a page of another site asks; programs that are not browsers send no ``Origin``.
+class _Door(ExitStack):
+    """Lets one client in, and tells when that holds no longer."""
 
-    A browser lets any page open a WebSocket to any address, without asking there first.
-    """
-    origins = [value for name, value in headers if name == b"origin"]
-    return not all(is_loopback_authority(origin.partition(b"://")[2]) for origin in origins)
+    def __init__(self, access: Access, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        super().__init__()
+        self._access = access
+        self._headers = headers
+        self._admission: Admission | None = None
+
+    def let_in(self, payload: Mapping[str, Any] | None, revoked: Callable[[], None]) -> None:
+        """Admit the client by what it introduces itself with, or by its handshake.
+
+        Raises:
+            Unauthenticated: it has no token that holds.
+        """
+        secret = bearer_in(payload)
+        if secret is None:
+            self._admission = self._access.admit_request(self._headers)
+        else:
+            self._admission = self._access.admit(secret)
+        self.enter_context(self._access.holding(self._admission, revoked))
+
+    @property
+    def grant(self) -> Grant | None:
+        """What the client may do and see now; None before it is in.
+
+        Raises:
+            Unauthenticated: its token was revoked.
+        """
+        if self._admission is None:
+            return None
+        self._access.check(self._admission)
+        return self._admission.grant
 
 
 class _Running:
@@ -141,12 +181,14 @@ class _Connection:
         self,
         operations: Operations,
         reading_aside: OneAside,
+        door: _Door,
         receive: Receive,
         send: Send,
         write: WriteFrames,
     ) -> None:
         self._operations = operations
         self._reading_aside = reading_aside
+        self._door = door
         self._receive = receive
         self._send = send
         self._write = write
@@ -217,14 +259,22 @@ class _Connection:
             raise Violation(4400, f"{shown} is no `type` of a message that clients send")
         return True
 
-    async def _greet(self, _payload: dict[str, Any] | None) -> None:
+    async def _greet(self, payload: dict[str, Any] | None) -> None:
         if self._greeted:
             raise Violation(4429, "Too many initialisation requests")
+        try:
+            self._door.let_in(payload, self._send_away)
+        except Unauthenticated as refusal:
+            raise Violation(4403, f"Forbidden: {refusal.message}") from refusal
         self._greeted = True
         await self._say_text(ACKNOWLEDGED)
 
     async def _subscribe(self, message: dict[str, Any]) -> None:
-        if not self._greeted:
+        try:
+            grant = self._door.grant
+        except Unauthenticated as refusal:
+            raise Violation(4403, f"Forbidden: {refusal.message}") from refusal
+        if grant is None:
             raise Violation(4401, "Unauthorized")
         operation_id = id_of(message)
         payload = payload_of(message)
@@ -246,20 +296,20 @@ class _Connection:
             await self._say_text(error(operation_id, OperationFailed.because(too_many)))
             return
         running = self._running[operation_id] = _Running(operation_id)
-        running.task = self._start(self._run(running, request))
+        running.task = self._start(self._run(running, request, grant))
 
     def _complete(self, operation_id: str) -> None:
         running = self._running.pop(operation_id, None)
         if running is not None and running.task is not None:
             running.task.cancel()
 
-    async def _run(self, running: _Running, request: GraphQLRequest) -> None:
+    async def _run(self, running: _Running, request: GraphQLRequest, grant: Grant) -> None:
         """One operation, from its subscription to its last message."""
         last = complete(running.id)
         outlet = _Outlet(opening_of_next(running.id), self._write)
         try:
             await self._operations.turns.take()
-            operation = await self._operations.prepare(request)
+            operation = await self._operations.prepare(request, grant)
             running.streams = operation.is_subscription
             if running.streams and self._leaving:
                 return
@@ -292,6 +342,16 @@ class _Connection:
         while self._running:
             await _ended(running.task for running in self._running.values())
         await self._close(1001, "the server is stopping")
+
+    def _send_away(self) -> None:
+        """End at once: the token does not hold any more."""
+        for running in self._running.values():
+            if running.task is not None:
+                running.task.cancel()
+        self._start(self._close_revoked())
+
+    async def _close_revoked(self) -> None:
+        await self._close(4403, f"Forbidden: {REVOKED}")
 
     def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)

@@ -3,69 +3,88 @@
 A page on any site can make a browser send requests to a loopback port, and by pointing its own name
 at 127.0.0.1 (DNS rebinding) it can read the answers. Such a request still carries the page's name
 in its ``Host`` header. This check refuses every HTTP request and every WebSocket upgrade whose
-``Host`` is not loopback, whatever the port; it looks at the raw headers, before anything else does.
+``Host`` is not, name and port, one of the server's; it looks at the raw headers, before anything
+else does. The server's are the loopback names with the port that it listens on, the address that it
+is bound to, and what ``allowed_hosts`` adds.
 """
 
 from __future__ import annotations
 
 import ipaddress
-import re
+import socket
+from collections.abc import Iterable
 from typing import Final
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from server.refusals import refuse
+from server.web_addresses import HTTP_PORT, Authority
+from sessiongraph.errors import Forbidden, InvalidConfig
+
 _REFUSAL: Final = (
-    b"This server answers only to its loopback names: localhost, 127.0.0.1, [::1]. "
-    b"The Host header named another.\n"
+    "the Host header names no host of this server, which answers to its loopback names, with its "
+    "port, and to what is in allowed_hosts"
 )
-_AUTHORITY: Final = re.compile(
-    r"(?:\[(?P<literal>[0-9a-f:.]+)\]|(?P<name>[a-z0-9.-]+))(?::[0-9]{1,5})?", re.ASCII
-)
+_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+
+
+def own_hosts(bound: socket.socket, allowed: Iterable[str]) -> frozenset[Authority]:
+    """The names of a server by which it may be asked.
+
+    bound: the socket that it listens on. allowed: ``allowed_hosts``.
+
+    Raises:
+        InvalidConfig: it listens on every address of the machine and has no name for any.
+    """
+    address, port = bound.getsockname()[:2]
+    names = [_named(name) for name in allowed]
+    if ipaddress.ip_address(address).is_unspecified:
+        if not names:
+            raise InvalidConfig(
+                f"the server would listen on every address of this machine ({address}): say in "
+                'allowed_hosts what it is called, as in ["sessions.example:8642"]'
+            )
+        hosts: tuple[str, ...] = _LOOPBACK
+    else:
+        hosts = (*_LOOPBACK, ipaddress.ip_address(address).compressed)
+    shown = None if port == HTTP_PORT else port
+    return frozenset([*names, *(Authority(host, shown) for host in hosts)])
+
+
+def _named(text: str) -> Authority:
+    found = Authority.read(text)
+    assert found is not None, "settings take only what can be read"
+    return found if found.port != HTTP_PORT else Authority(found.host, None)
 
 
 class HostCheck:
-    """Refuses what is not addressed to loopback."""
+    """Refuses what is not addressed to one of these hosts."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, hosts: frozenset[Authority]) -> None:
         self._app = app
+        self._hosts = hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] not in ("http", "websocket") or _is_for_us(scope):
+        if scope["type"] not in ("http", "websocket") or host_of(scope) in self._hosts:
             await self._app(scope, receive, send)
-        elif scope["type"] == "http":
-            headers = [
-                (b"content-type", b"text/plain; charset=utf-8"),
-                (b"content-length", str(len(_REFUSAL)).encode("ascii")),
-                (b"connection", b"close"),
-            ]
-            await send({"type": "http.response.start", "status": 403, "headers": headers})
-            await send({"type": "http.response.body", "body": _REFUSAL})
         else:
-            # Closing before accepting makes the server answer the handshake with 403.
-            await send({"type": "websocket.close", "code": 1008, "reason": "wrong Host"})
+            await refuse(scope, receive, send, 403, Forbidden(_REFUSAL))
 
 
-def _is_for_us(scope: Scope) -> bool:
-    hosts = [value for name, value in scope["headers"] if name == b"host"]
-    return len(hosts) == 1 and is_loopback_authority(hosts[0])
-
-
-def is_loopback_authority(authority: bytes) -> bool:
-    """Whether ``host[:port]``, as a client sends it, is loopback: a name or an address of it."""
-    match = _AUTHORITY.fullmatch(authority.decode("latin-1").strip().lower())
-    if match is None:
-        return False
-    literal, name = match["literal"], match["name"]
-    return is_loopback_host(name) if literal is None else ":" in literal and _is_loopback(literal)
+def host_of(scope: Scope) -> Authority | None:
+    """Whom a request is addressed to; None when its ``Host`` is missing, manifold or malformed."""
+    values = [value for name, value in scope["headers"] if name == b"host"]
+    if len(values) != 1:
+        return None
+    found = Authority.read(values[0].decode("latin-1").strip())
+    if found is not None and found.port == HTTP_PORT:
+        return Authority(found.host, None)
+    return found
 
 
 def is_loopback_host(host: str) -> bool:
     """Whether a host name or address, without brackets, is loopback."""
-    return host == "localhost" or _is_loopback(host)
-
-
-def _is_loopback(address: str) -> bool:
     try:
-        return ipaddress.ip_address(address).is_loopback
+        return ipaddress.ip_address(host).is_loopback
     except ValueError:
-        return False
+        return host == "localhost"

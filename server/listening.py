@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import ipaddress
 import signal
 import socket
 from collections.abc import AsyncIterator, Iterator
@@ -31,6 +32,7 @@ from server.hosts import is_loopback_host
 from server.http_protocol import ConnectionLimits, HttpProtocol
 from server.open_streams import OpenStreams
 from server.settings import Settings
+from server.web_addresses import Authority
 from server.ws_protocol import UnfinishedMessages, WebSocketProtocol
 from sessiongraph.errors import InvalidConfig
 
@@ -56,11 +58,13 @@ class ListenFailed(OperatorError):
 
 
 @contextmanager
-def bound_socket(host: str, port: int) -> Iterator[socket.socket]:
-    """A socket bound to a loopback address; port 0 picks a free one.
+def bound_socket(host: str, port: int, *, beyond_loopback: bool = False) -> Iterator[socket.socket]:
+    """A socket bound to an address; port 0 picks a free one.
+
+    beyond_loopback: whether it may be another than loopback.
 
     Raises:
-        InvalidConfig: the host is not loopback.
+        InvalidConfig: it is, and may not be.
         ListenFailed: there is no such host, or the port is taken.
     """
     try:
@@ -68,10 +72,10 @@ def bound_socket(host: str, port: int) -> Iterator[socket.socket]:
     except OSError as error:
         raise ListenFailed(f"cannot listen on {host}: {error.strerror or error}") from error
     family, kind, protocol, _, address = found[0]
-    if not is_loopback_host(str(address[0])):
+    if not (beyond_loopback or is_loopback_host(str(address[0]))):
         raise InvalidConfig(
             f"host {host} is not loopback (127.0.0.1, ::1, localhost): listening elsewhere needs "
-            "authentication, which this version does not have"
+            "authentication (--auth on)"
         )
     with socket.socket(family, kind, protocol) as bound:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -87,7 +91,15 @@ def bound_socket(host: str, port: int) -> Iterator[socket.socket]:
 def url_of(bound: socket.socket) -> str:
     """The address of a bound socket as a client writes it, without a trailing slash."""
     host, port = bound.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    return f"http://{Authority(host, port)}"
+
+
+def local_url_of(bound: socket.socket) -> str:
+    """The address at which programs on this machine reach a bound socket, also if it is on all."""
+    host, port = bound.getsockname()[:2]
+    if ipaddress.ip_address(host).is_unspecified:
+        host = "::1" if ":" in host else "127.0.0.1"
+    return f"http://{Authority(host, port)}"
 
 
 class _Server(uvicorn.Server):

@@ -40,6 +40,7 @@ from strawberry.utils.await_maybe import await_maybe
 from resolvers.context import Services
 from resolvers.turns import Turns
 from schema.response import encode_response
+from schema.scopes import require
 from server.broadcasting import Broadcastable, Outlet
 from server.cost import Cost, CostModel
 from server.documents import DOCUMENT, Document, Documents
@@ -51,7 +52,7 @@ from server.operation_records import OperationRecords, code_of
 from server.refusals import OperationFailed
 from server.trusted_documents import TrustedDocuments
 from sessiongraph.access import EVERYTHING, Grant
-from sessiongraph.errors import Aborted, BadUserInput, CostLimitExceeded, TooManyRequests
+from sessiongraph.errors import Aborted, BadUserInput, CostLimitExceeded, Forbidden, TooManyRequests
 
 T = TypeVar("T")
 
@@ -116,17 +117,19 @@ class Operations:
             OperationFailed: the document cannot be run, or the operation could cost too much.
             BadUserInput: it has no such operation, or several and none was named; or it is not
                 among the trusted ones.
+            Forbidden: the client may not run it.
         """
         begun = time.perf_counter()
         try:
             return await self._prepared(self.trusted.resolved(request), grant, begun)
-        except (OperationFailed, BadUserInput) as refusal:
+        except (OperationFailed, BadUserInput, Forbidden) as refusal:
             self.records.refused(refusal, time.perf_counter() - begun)
             raise
 
     async def _prepared(self, request: GraphQLRequest, grant: Grant, begun: float) -> Operation:
         document = await self.documents.read(request.query, self.schema)
         definition = document.operation(request.operation_name)
+        require(grant, document.node, definition)
         cost = None
         if self.costs is not None:
             cost = await self.documents.cost(document, definition, request.variables, self.costs)

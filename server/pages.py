@@ -1,8 +1,11 @@
-"""What a browser and a supervisor ask for beside the API: GraphiQL, the app, health, readiness."""
+"""What a browser and a supervisor ask for beside the API: GraphiQL, the app, health, readiness.
+
+None of it needs a token but the metrics, and none of it shows anything of what is stored without
+one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
@@ -17,6 +20,7 @@ from starlette.responses import (
 from starlette.routing import Route
 
 from server import frontend
+from server.access import Access
 from server.frontend import Frontend, plain_page
 from server.graphiql import (
     ASSET_TYPES,
@@ -28,22 +32,14 @@ from server.graphiql import (
 )
 from server.metrics import Metrics
 from server.open_streams import OpenStreams
-from server.refusals import error_response
+from server.refusals import error_response, refusal_response, unauthenticated_response
 from server.wiring import Services
-from sessiongraph.errors import SessionGraphError
+from sessiongraph.errors import Forbidden, SessionGraphError, Unauthenticated
 
 GRAPHQL_PATH: Final = "/graphql"
 
-May = Callable[[Request], bool]
-"""Whether who asks may see a page; it raises HTTPException when it has more to say than no."""
 
-
-def anybody(_: Request) -> bool:
-    """Everybody may: the server is reached by its owner alone."""
-    return True
-
-
-def page_routes(services: Services) -> list[Route]:
+def page_routes(services: Services, access: Access) -> list[Route]:
     """The routes of everything that is not GraphQL."""
 
     settings = services.settings
@@ -70,20 +66,32 @@ def page_routes(services: Services) -> list[Route]:
     async def healthz(_: Request) -> Response:
         return JSONResponse({"status": "ok"}, headers={"cache-control": "no-store"})
 
-    async def readyz(_: Request) -> Response:
+    def may_count(request: Request) -> bool:
+        """Whether who asks may know how much there is."""
+        try:
+            access.grant_of_everything(request.scope["headers"])
+        except (Unauthenticated, Forbidden):
+            return False
+        return True
+
+    async def readyz(request: Request) -> Response:
         try:
             async with services.query.observe() as observation:
                 counts = await observation.counts()
             search = services.search
             progress = None if search is None else await search.indexing.progress()
         except SessionGraphError as error:
-            answer: dict[str, Any] = {"ready": False, "code": error.code, "reason": error.message}
+            answer: dict[str, Any] = {"ready": False, "code": error.code}
+            if may_count(request):
+                answer["reason"] = error.message
             return JSONResponse(answer, 503, headers={"cache-control": "no-store"})
-        answer = {"ready": True, "sessions": counts.sessions, "events": counts.events}
-        status = 200
+        answer, status = {"ready": True}, 200
+        if may_count(request):
+            answer |= {"sessions": counts.sessions, "events": counts.events}
+            if progress is not None:
+                answer["documents"] = progress.documents
         if progress is not None:
             answer["indexLag"] = progress.behind
-            answer["documents"] = progress.documents
             if progress.building:
                 answer["ready"], status = False, 503
                 answer["reason"] = "the full-text index is being built; exact reads work"
@@ -98,14 +106,17 @@ def page_routes(services: Services) -> list[Route]:
     ]
 
 
-def metrics_route(metrics: Metrics, may: May) -> Route:
-    """The route of what Prometheus reads, for those who may."""
+def metrics_route(metrics: Metrics, access: Access) -> Route:
+    """The route of what Prometheus reads, for those who may see all sessions."""
 
     async def page(request: Request) -> Response:
-        if not may(request):
-            return error_response(404, "Not Found")
         try:
+            access.grant_of_everything(request.headers.raw)
             text = await metrics.text(OpenStreams.of(request.scope))
+        except Unauthenticated as refusal:
+            return unauthenticated_response(refusal)
+        except Forbidden as refusal:
+            return refusal_response(403, refusal)
         except SessionGraphError as error:
             return error_response(503, error.message)
         headers = {"cache-control": "no-store"}

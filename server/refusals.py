@@ -14,10 +14,11 @@ from graphql import GraphQLError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
+from starlette.types import Receive, Scope, Send
 
 from schema.errors import make_public
 from schema.response import encode_response
-from sessiongraph.errors import BadUserInput, SessionGraphError, TooManyRequests
+from sessiongraph.errors import BadUserInput, SessionGraphError, TooManyRequests, Unauthenticated
 
 
 class OperationFailed(Exception):
@@ -72,12 +73,41 @@ def error_response(
     status: int,
     message: str,
     headers: Mapping[str, str] | None = None,
-    kind: type[SessionGraphError] = BadUserInput,
+) -> JSONResponse:
+    """The refusal of what cannot be understood, with an HTTP status."""
+    return refusal_response(status, BadUserInput(message), headers)
+
+
+def refusal_response(
+    status: int, refusal: SessionGraphError, headers: Mapping[str, str] | None = None
 ) -> JSONResponse:
     """A refusal with an HTTP status."""
-    extensions = {"code": kind.code, "retriable": kind.retriable}
-    error = {"message": message, "extensions": extensions}
+    extensions = {"code": refusal.code, "retriable": refusal.retriable}
+    error = {"message": refusal.message, "extensions": extensions}
     return JSONResponse({"errors": [error]}, status, headers)
+
+
+def unauthenticated_response(refusal: Unauthenticated) -> JSONResponse:
+    """The refusal of who has shown no token that holds."""
+    return refusal_response(401, refusal, {"www-authenticate": "Bearer"})
+
+
+async def refuse(
+    scope: Scope, receive: Receive, send: Send, status: int, refusal: SessionGraphError
+) -> None:
+    """Refuse a request or a WebSocket upgrade before anything of it is looked at.
+
+    What a client still sends is not read, so the connection closes. A server that cannot answer an
+    upgrade with more than a status answers 403.
+    """
+    if scope["type"] == "http":
+        response = refusal_response(status, refusal, {"connection": "close"})
+        await response(scope, receive, send)
+    elif "websocket.http.response" in scope.get("extensions", {}):
+        await refusal_response(status, refusal)(scope, receive, send)
+    else:
+        reason = refusal.message[:100]
+        await send({"type": "websocket.close", "code": 1008, "reason": reason})
 
 
 async def http_exception(request: Request, error: Exception) -> Response:

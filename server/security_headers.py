@@ -1,7 +1,8 @@
 """Headers on every answer that keep a browser from misusing it.
 
 An answer is never sniffed for another type, never framed, never read by a page of another origin,
-and tells no other site where a reader came from. Pages add their own content security policy.
+and tells no other site where a reader came from. What is no page may load nothing at all, should a
+browser show it as one; pages bring a content security policy of their own.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ SECURITY_HEADERS: Final = (
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"cross-origin-opener-policy", b"same-origin"),
 )
+_POLICY: Final = b"content-security-policy"
+_NO_PAGE: Final = (_POLICY, b"default-src 'none'; frame-ancestors 'none'")
 
 
 class SecurityHeaders:
@@ -32,7 +35,10 @@ class SecurityHeaders:
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message = {**message, "headers": [*message.get("headers", ()), *SECURITY_HEADERS]}
+                headers = [*message.get("headers", ()), *SECURITY_HEADERS]
+                if all(name.lower() != _POLICY for name, _ in headers):
+                    headers.append(_NO_PAGE)
+                message = {**message, "headers": headers}
             await send(message)
 
         await self._app(scope, receive, send_with_headers)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 import platformdirs
-from pydantic import BeforeValidator, Field, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from pydantic_settings import (
     BaseSettings,
     EnvSettingsSource,
@@ -30,6 +30,7 @@ from pydantic_settings import (
 )
 from typing_extensions import override
 
+from server.web_addresses import Authority, Origin
 from sessiongraph.errors import InvalidConfig
 from sessiongraph.references.errors import InvalidReferenceConfig
 
@@ -62,6 +63,18 @@ def _switch(value: object) -> object:
     return {"on": True, "off": False}.get(value, value) if isinstance(value, str) else value
 
 
+def _host(value: str) -> str:
+    if Authority.read(value) is None:
+        raise ValueError(f"{value!r} is not as a Host header has it: name, name:port or [v6]:port")
+    return value
+
+
+def _origin(value: str) -> str:
+    if Origin.read(value) is None:
+        raise ValueError(f"{value!r} is no origin: scheme://host or scheme://host:port")
+    return value
+
+
 class Settings(BaseSettings):
     """Every setting, its type, range and default.
 
@@ -80,11 +93,26 @@ class Settings(BaseSettings):
     host: str = Field(
         default="127.0.0.1",
         min_length=1,
-        description="Address or name to listen on. Only loopback is accepted: any other needs "
-        "authentication, which does not exist yet.",
+        description="Address or name to listen on; any other than loopback needs `auth` to be on.",
     )
     port: int = Field(
         default=8642, ge=0, le=65535, description="TCP port to listen on; 0 picks a free one."
+    )
+    auth: Literal["on", "off"] = Field(
+        default="on",
+        description="Whether a token is needed to ask anything. Off is for loopback alone: every "
+        "program of every user of this machine may then read and delete everything.",
+    )
+    allowed_hosts: tuple[Annotated[str, AfterValidator(_host)], ...] = Field(
+        default=(),
+        description="Further names of this server, as clients have them in the `Host` header: "
+        "`name`, `name:port` or `[v6]:port`. The loopback names and the address that it listens "
+        "on, each with its port, are always among them.",
+    )
+    allowed_origins: tuple[Annotated[str, AfterValidator(_origin)], ...] = Field(
+        default=(),
+        description="Origins whose web pages may ask this server, besides its own: "
+        "`scheme://host[:port]`.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="The least severe message that is logged, to stderr."

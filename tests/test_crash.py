@@ -38,7 +38,7 @@ from tests.crash_engine import index_of
 from tests.plain_search import PlainIndex
 from tests.plain_store import run
 from tests.providers.sqlite import raw
-from tests.server.processes import PROGRAM, ROOT, clean_environment
+from tests.server.processes import PROGRAM, ROOT, authorization_of, clean_environment
 from tests.sessiongraph.live_engine import text_of
 from tests.strategies import user_message
 
@@ -231,7 +231,9 @@ APPEND = """
     """
 
 
-async def write_to_server(url: str, pid: int, seed: int, acknowledgements: int) -> list[list[Any]]:
+async def write_to_server(
+    url: str, authorization: str, pid: int, seed: int, acknowledgements: int
+) -> list[list[Any]]:
     """Many clients until the server is killed; everything that it answered."""
     dice = random.Random(seed)
     said: list[list[Any]] = []
@@ -259,7 +261,8 @@ async def write_to_server(url: str, pid: int, seed: int, acknowledgements: int) 
             if len(said) == acknowledgements:
                 os.kill(pid, signal.SIGKILL)
 
-    async with httpx.AsyncClient(base_url=url, timeout=60) as client:
+    headers = {"authorization": authorization}
+    async with httpx.AsyncClient(base_url=url, timeout=60, headers=headers) as client:
         for session_id in SESSIONS:
             body = await ask(client, RESUME, id=session_id)
             if "errors" in body:
@@ -295,7 +298,10 @@ def kill_the_server(folder: Path, lives: int, seed: int) -> None:
     promises = Promises()
     for life in range(lives):
         with server_to_kill(folder) as (url, pid):
-            writing = write_to_server(url, pid, 1000 * seed + life, dice.randint(1, 200))
+            authorization = authorization_of(folder)
+            assert authorization is not None
+            count = dice.randint(1, 200)
+            writing = write_to_server(url, authorization, pid, 1000 * seed + life, count)
             promises.take(run(writing))
         run(assert_kept(folder / "log.db", folder / "index", promises))
 

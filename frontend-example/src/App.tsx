@@ -1,12 +1,14 @@
 import { lazy, Suspense } from "react";
 import { Link, Route, Switch } from "wouter";
 import { useConnection } from "./graphql/socket";
+import { useTokenWanted } from "./graphql/token";
 import { SearchBox } from "./search/SearchBox";
 import { SearchScreen } from "./search/SearchScreen";
 import { SessionScreen } from "./session/SessionScreen";
 import { SessionsScreen } from "./sessions/SessionsScreen";
 import { addressedSession } from "./ui/addresses";
 import { Empty, Loading } from "./ui/states";
+import { TokenForm } from "./ui/TokenForm";
 
 // React Flow is the largest dependency and one screen needs it: it is loaded with that screen.
 const LineageScreen = lazy(async () => ({
@@ -14,6 +16,7 @@ const LineageScreen = lazy(async () => ({
 }));
 
 export function App() {
+  const tokenWanted = useTokenWanted();
   return (
     <>
       <a className="skip" href="#content">
@@ -35,31 +38,35 @@ export function App() {
         <ConnectionMark />
       </header>
       <main id="content" tabIndex={-1}>
-        <Suspense fallback={<Loading />}>
-          <Switch>
-            <Route path="/" component={SessionsScreen} />
-            <Route path="/search" component={SearchScreen} />
-            <Route path="/sessions/:id">
-              {() => {
-                const id = addressedSession();
-                return <SessionScreen key={id} id={id} />;
-              }}
-            </Route>
-            <Route path="/sessions/:id/lineage">
-              {() => {
-                const id = addressedSession();
-                return <LineageScreen key={id} id={id} />;
-              }}
-            </Route>
-            <Route>
-              <div className="page">
-                <Empty title="There is no such page.">
-                  <Link href="/">All sessions</Link>
-                </Empty>
-              </div>
-            </Route>
-          </Switch>
-        </Suspense>
+        {tokenWanted ? (
+          <TokenForm />
+        ) : (
+          <Suspense fallback={<Loading />}>
+            <Switch>
+              <Route path="/" component={SessionsScreen} />
+              <Route path="/search" component={SearchScreen} />
+              <Route path="/sessions/:id">
+                {() => {
+                  const id = addressedSession();
+                  return <SessionScreen key={id} id={id} />;
+                }}
+              </Route>
+              <Route path="/sessions/:id/lineage">
+                {() => {
+                  const id = addressedSession();
+                  return <LineageScreen key={id} id={id} />;
+                }}
+              </Route>
+              <Route>
+                <div className="page">
+                  <Empty title="There is no such page.">
+                    <Link href="/">All sessions</Link>
+                  </Empty>
+                </div>
+              </Route>
+            </Switch>
+          </Suspense>
+        )}
       </main>
     </>
   );

@@ -4,6 +4,7 @@ import { mkdirSync } from "node:fs";
 import { resolve } from "node:path";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, inject } from "vitest";
+import type { Server } from "./server";
 
 export const SCREENSHOTS = resolve(import.meta.dirname, "../screenshots");
 
@@ -25,7 +26,9 @@ afterAll(async () => {
 });
 
 interface PageOptions extends BrowserContextOptions {
-  server?: string;
+  server?: Server;
+  /** The token that the tab has; null for a tab that nobody has given one. */
+  token?: string | null;
   /** Whether losing the server belongs to the test. */
   mayLoseServer?: boolean;
 }
@@ -35,7 +38,8 @@ interface PageOptions extends BrowserContextOptions {
  * violations of the content security policy appear) and an uncaught error fail the test.
  */
 export async function open(path: string, options: PageOptions = {}): Promise<Page> {
-  const { server = inject("serverUrl"), mayLoseServer = false, ...more } = options;
+  const { server = inject("server"), mayLoseServer = false, ...rest } = options;
+  const { token = server.token, ...more } = rest;
   const context = await browser.newContext({
     viewport: { width: 1280, height: 800 },
     locale: "en-GB",
@@ -43,9 +47,13 @@ export async function open(path: string, options: PageOptions = {}): Promise<Pag
     reducedMotion: "reduce",
     ...more,
   });
+  if (token !== null) {
+    const keep = (kept: string) => sessionStorage.setItem("sessiongraph:token", kept);
+    await context.addInitScript(keep, token);
+  }
   const page = await context.newPage();
   page.setDefaultTimeout(8_000);
-  const { host } = new URL(server);
+  const { host } = new URL(server.url);
   const check = (url: string): void => {
     if (!/^(data|blob):/.test(url) && new URL(url).host !== host) faults.push(`request to ${url}`);
   };
@@ -55,9 +63,10 @@ export async function open(path: string, options: PageOptions = {}): Promise<Pag
   page.on("console", (message) => {
     const serious = message.type() === "error" || message.type() === "warning";
     const lost = mayLoseServer && /ERR_CONNECTION|WebSocket/.test(message.text());
-    if (serious && !lost) faults.push(`console: ${message.text()}`);
+    const refused = token !== server.token && / 401 /.test(message.text());
+    if (serious && !lost && !refused) faults.push(`console: ${message.text()}`);
   });
-  await page.goto(server + path);
+  await page.goto(server.url + path);
   return page;
 }
 
@@ -65,11 +74,11 @@ export async function open(path: string, options: PageOptions = {}): Promise<Pag
 export async function api<T = Record<string, unknown>>(
   query: string,
   variables: Record<string, unknown> = {},
-  server = inject("serverUrl"),
+  server = inject("server"),
 ): Promise<T> {
-  const response = await fetch(`${server}/graphql`, {
+  const response = await fetch(`${server.url}/graphql`, {
     method: "POST",
-    headers: { "content-type": "application/json" },
+    headers: { "content-type": "application/json", authorization: `Bearer ${server.token}` },
     body: JSON.stringify({ query, variables }),
   });
   const { data, errors } = (await response.json()) as { data: T; errors?: { message: string }[] };

@@ -15,11 +15,11 @@ test("after a restart of the server everything goes on, without a gap or a repea
     api(
       `mutation ($input: AppendEventsInput!) { appendEvents(input: $input) { events { seq } } }`,
       { input: { sessionId: "s", events: [message(text)] } },
-      url,
+      server,
     );
-  await api(`mutation { createSession(input: { id: "s" }) { session { id } } }`, {}, url);
+  await api(`mutation { createSession(input: { id: "s" }) { session { id } } }`, {}, server);
   await send("one");
-  const page = await open("/app/sessions/s", { server: url, mayLoseServer: true });
+  const page = await open("/app/sessions/s", { server, mayLoseServer: true });
   const list = await page.context().newPage();
   list.setDefaultTimeout(8_000);
   await list.goto(`${url}/app/`);
@@ -31,12 +31,12 @@ test("after a restart of the server everything goes on, without a gap or a repea
   await server.stop();
   await page.getByText("reconnecting").waitFor();
   server = await startServer(data, Number(new URL(url).port));
-  await api(`mutation { resumeSession(id: "s") { session { id } } }`, {}, url);
+  await api(`mutation { resumeSession(id: "s") { session { id } } }`, {}, server);
   await send("three");
 
   await page.getByText("three", { exact: true }).waitFor();
   expect(await page.locator(".event-body").allTextContents()).toEqual(["one", "two", "three"]);
   await list.getByText("3 events").waitFor();
-  await api(`mutation { createSession(input: { id: "after" }) { session { id } } }`, {}, url);
+  await api(`mutation { createSession(input: { id: "after" }) { session { id } } }`, {}, server);
   await list.getByText("after", { exact: true }).waitFor();
 });

@@ -14,7 +14,7 @@ const CHROMIUM = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
 
 declare module "vitest" {
   interface ProvidedContext {
-    serverUrl: string;
+    server: Server;
     chromium: string;
   }
 }
@@ -25,7 +25,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   }
   const data = makeDataDirectory();
   const samples = join(ROOT, "server/samples/sessions");
-  run("import", samples, "--data-dir", data);
+  runCommand("import", samples, "--data-dir", data);
   const server = await startServer(data);
   const browser = await chromium.launchServer({
     executablePath: CHROMIUM,
@@ -41,7 +41,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
       "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
     ],
   });
-  project.provide("serverUrl", server.url);
+  project.provide("server", { url: server.url, token: server.token, data });
   project.provide("chromium", browser.wsEndpoint());
   return async () => {
     await browser.close();
@@ -54,12 +54,22 @@ export function makeDataDirectory(): string {
   return mkdtempSync(join(tmpdir(), "sessiongraph-browser-"));
 }
 
-function run(...command: string[]): void {
-  execFileSync(PYTHON, ["-m", "server.cli", ...command], { cwd: ROOT, stdio: "pipe" });
+export function runCommand(...command: string[]): string {
+  return execFileSync(PYTHON, ["-m", "server.cli", ...command], {
+    cwd: ROOT,
+    stdio: "pipe",
+    encoding: "utf8",
+  });
 }
 
-export interface RunningServer {
+/** Where a server answers, its owner's token, and its data directory. */
+export interface Server {
   url: string;
+  token: string;
+  data: string;
+}
+
+export interface RunningServer extends Server {
   stop: () => Promise<void>;
 }
 
@@ -70,7 +80,10 @@ export async function startServer(data: string, port = 0): Promise<RunningServer
     cwd: ROOT,
     stdio: ["ignore", "pipe", "inherit"],
   });
-  return { url: await readUrl(server), stop: () => stop(server) };
+  const url = await readUrl(server);
+  const shown = runCommand("token", "show", "--json", "--data-dir", data);
+  const { token } = JSON.parse(shown) as { token: string };
+  return { url, token, data, stop: () => stop(server) };
 }
 
 function readUrl(server: ChildProcess): Promise<string> {

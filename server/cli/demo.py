@@ -39,6 +39,7 @@ def command(
     once: bool,
     host: str | None,
     port: int | None,
+    auth: str | None,
     search: str | None,
     watch: tuple[Path, ...],
 ) -> None:
@@ -62,6 +63,7 @@ def command(
             log_level=level,
             host=host,
             port=port,
+            auth=auth,
             search=search,
             watch=watch or None,
         )
@@ -75,10 +77,10 @@ def command(
                 report = await import_samples(server.services)
                 agent = DemoAgent(server.live.writing, pace=0 if once else 1)
                 live_id = await agent.begin()
-                print_welcome(server.url, settings.data_dir, report, live_id)
+                print_welcome(server, settings.data_dir, report, live_id)
                 if once:
                     await agent.tell(STORIES[0], live_id)
-                    await print_tour(server.url)
+                    await print_tour(server)
                 else:
                     await agent.work_until(server.asked_to_stop, live_id)
 

@@ -22,6 +22,7 @@ from rich.text import Text
 from providers.recordings.discovery import find_recordings
 from server.cli.failures import CommandFailed
 from server.cli.output import stdout_console, visible
+from server.cli.serving import RunningServer
 from server.pages import GRAPHQL_PATH
 from server.samples import sample_sessions
 from server.wiring import READERS, Services
@@ -181,25 +182,34 @@ async def import_samples(services: Services) -> ImportReport:
         return await services.importer.run(find_recordings([folder], READERS))
 
 
-def print_welcome(url: str, data_dir: Path, report: ImportReport, live_id: str) -> None:
-    """The addresses, and a few commands to try; ``live_id`` is where the agent works first."""
+def print_welcome(
+    server: RunningServer, data_dir: Path, report: ImportReport, live_id: str
+) -> None:
+    """The addresses, the token, and a few commands; ``live_id`` is where the agent works first."""
+    url = server.url
     count = report.imported + report.unchanged + report.resumed
     query = json.dumps({"query": TOUR[0].query})
     following = json.dumps(
         {"query": f'subscription {{ sessionEvents(sessionId: "{live_id}") {{ seq type }} }}'}
     )
+    at = f"--data-dir {data_dir}"
     post = f"curl {url}{GRAPHQL_PATH} -H 'content-type: application/json'"
+    token: tuple[str, ...] = ()
+    if server.authorization is not None:
+        post += f' -H "$(sessiongraph token show {at})"'
+        token = ("", f"  Authorization: {server.authorization}", "", "The pages ask for that line.")
     lines = (
         f"SessionGraph demo: {count} sample sessions, and an agent that works in {live_id}",
         "",
         f"  The app      {url}/app/",
         f"  GraphiQL     {url}/",
         f"  GraphQL      {url}{GRAPHQL_PATH}",
+        *token,
         "",
         "To try in another terminal:",
         "",
-        f"  sessiongraph show harbor-tour --data-dir {data_dir}",
-        f"  sessiongraph lineage harbor-retry-fork-a --data-dir {data_dir}",
+        f"  sessiongraph show harbor-tour {at}",
+        f"  sessiongraph lineage harbor-retry-fork-a {at}",
         f"  {post} -d '{query}'",
         f"  {post} -H 'accept: text/event-stream' -N -d '{following}'",
         "",
@@ -211,7 +221,7 @@ def print_welcome(url: str, data_dir: Path, report: ImportReport, live_id: str) 
     console.file.flush()
 
 
-async def print_tour(url: str) -> None:
+async def print_tour(server: RunningServer) -> None:
     """Ask everything that the tour asks, in order, and print the answers.
 
     Raises:
@@ -222,7 +232,7 @@ async def print_tour(url: str) -> None:
         console.print()
         console.print(Text(stop.title, "bold"))
         console.print(Text(visible(stop.query), "cyan"), soft_wrap=True)
-        for answer in await asyncio.to_thread(ask, url, stop):
+        for answer in await asyncio.to_thread(ask, server, stop):
             pretty = visible(json.dumps(answer, ensure_ascii=False, indent=2))
             if console.is_terminal:
                 console.print(Syntax(pretty, "json", theme=_THEME, word_wrap=True))
@@ -232,13 +242,15 @@ async def print_tour(url: str) -> None:
                 raise CommandFailed(f"the stop {stop.title!r} was answered with an error")
 
 
-def ask(url: str, stop: Stop) -> list[dict[str, Any]]:
+def ask(server: RunningServer, stop: Stop) -> list[dict[str, Any]]:
     """The answers of a server at one stop."""
-    address = urlsplit(url)
+    address = urlsplit(server.url)
     connection = http.client.HTTPConnection(
         str(address.hostname), address.port or 80, timeout=_TIMEOUT_S
     )
     headers = {"content-type": "application/json"}
+    if server.authorization is not None:
+        headers["authorization"] = server.authorization
     if stop.frames:
         headers["accept"] = "text/event-stream"
     try:

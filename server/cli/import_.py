@@ -98,8 +98,15 @@ def command(
                 "it first, or leave --redact out"
             ) from held
         from server.cli.remote_import import import_through
+        from server.data_directory import DataDirectory
+        from server.tokens import TokenFile
 
-        view.follow(paths, import_through(held.address, paths, restore_deleted=restore_deleted))
+        token = TokenFile(DataDirectory(settings.data_dir).token_path).existing_main()
+        authorization = None if token is None else token.authorization
+        view.follow(
+            paths,
+            import_through(held.address, authorization, paths, restore_deleted=restore_deleted),
+        )
     report = view.report
     if as_json:
         print_json(report_as_json(report, dry_run=dry_run))

@@ -73,12 +73,20 @@ def common_options(command: F) -> Callable[..., Any]:
 
 
 def listen_options(command: F) -> F:
-    """Give a command ``--host`` and ``--port``."""
-    host = click.option("--host", help="Address to listen on, loopback only. Default: 127.0.0.1.")
+    """Give a command ``--host``, ``--port`` and ``--auth``."""
+    host = click.option(
+        "--host",
+        help="Address to listen on; others than loopback need --auth on. Default: 127.0.0.1.",
+    )
+    auth = click.option(
+        "--auth",
+        type=click.Choice(["on", "off"]),
+        help="Whether a token is needed (sessiongraph token); off on loopback only. Default: on.",
+    )
     port = click.option(
         "--port", type=click.IntRange(0, 65535), help="Port; 0 picks a free one. Default: 8642."
     )
-    return host(port(command))
+    return host(port(auth(command)))
 
 
 def search_option(command: F) -> F:

@@ -21,6 +21,7 @@ _COMMANDS: Final = {
     "check": "check",
     "reindex": "reindex",
     "backup": "backup",
+    "token": "token",
     "schema": "schema",
 }
 """Each command and the module of this package that holds it, in the order of the help."""

@@ -27,9 +27,11 @@ _FOLLOW: Final = f"subscription($id: ID!) {{ importProgress(id: $id) {_REPORT} }
 
 
 def import_through(
-    address: str, paths: Sequence[Path], *, restore_deleted: bool
+    address: str, authorization: str | None, paths: Sequence[Path], *, restore_deleted: bool
 ) -> Iterator[ImportReport]:
     """Have a server import these paths; how far it is, until it is done.
+
+    authorization: the header that the requests have, if any.
 
     Raises:
         CommandFailed: the server does not answer, or refuses.
@@ -38,9 +40,15 @@ def import_through(
         "paths": [str(path.absolute()) for path in paths],
         "restoreDeleted": restore_deleted,
     }
-    with _asked(address, _BEGIN, {"input": given}, "application/json") as response:
+    headers = {"content-type": "application/json"}
+    if authorization is not None:
+        headers["authorization"] = authorization
+    with _asked(address, _BEGIN, {"input": given}, headers) as response:
         begun = _answer(json.loads(response.read()))["importRecordings"]
-    with _asked(address, _FOLLOW, {"id": begun["id"]}, "text/event-stream") as response:
+    headers["accept"] = "text/event-stream"
+    with _asked(address, _FOLLOW, {"id": begun["id"]}, headers) as response:
+        if response.status != 200:
+            _answer(json.loads(response.read()))
         for line in response:
             if line.startswith(b"data:") and line.strip() != b"data:":
                 answer = _answer(json.loads(line[len(b"data:") :]))
@@ -53,12 +61,11 @@ def import_through(
 
 @contextmanager
 def _asked(
-    address: str, query: str, variables: dict[str, Any], accept: str
+    address: str, query: str, variables: dict[str, Any], headers: dict[str, str]
 ) -> Iterator[http.client.HTTPResponse]:
     place = urlsplit(address)
     connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=_CONNECT_S)
     body = json.dumps({"query": query, "variables": variables})
-    headers = {"content-type": "application/json", "accept": accept}
     try:
         connection.request("POST", "/graphql", body, headers)
         if connection.sock is not None:

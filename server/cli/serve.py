@@ -34,15 +34,16 @@ def command(
     common: Common,
     host: str | None,
     port: int | None,
+    auth: str | None,
     search: str | None,
     watch: tuple[Path, ...],
 ) -> None:
     """Serve the GraphQL API over one data directory.
 
     Prints one line when it is ready, `listening on http://HOST:PORT`, and stops cleanly on SIGINT
-    or SIGTERM. Only loopback addresses are accepted so far.
+    or SIGTERM. Whoever asks needs a token: `sessiongraph token show` prints the header to send.
     """
-    settings = common.settings(host=host, port=port, search=search, watch=watch or None)
+    settings = common.settings(host=host, port=port, auth=auth, search=search, watch=watch or None)
     from server.cli.serving import serving
 
     async def serve() -> None:

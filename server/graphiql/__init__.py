@@ -118,7 +118,7 @@ def graphiql_page(
         notice=notice,
         curl=escape(
             f"curl http://127.0.0.1:8642{endpoint} -H 'content-type: application/json' \\\n"
-            f"  -d '{query}'"
+            f"  -H \"$(sessiongraph token show)\" -d '{query}'"
         ),
         version=_BUNDLES["graphiql.js"]["version"],
         host=CDN_HOST,

@@ -18,6 +18,8 @@
   // The token of this browser tab: typed into a field, kept until the tab is closed, sent in a header.
   // It never becomes a part of an address, where histories and logs of proxies would keep it.
   const TOKEN = "sessiongraph:token";
+  const FORBIDDEN = 4403;
+  const bareToken = (typed) => typed.trim().replace(/^(authorization:\s*)?(bearer\s+)?/i, "");
   const withToken = (headers) => {
     const token = sessionStorage.getItem(TOKEN);
     const given = Object.keys(headers).some((name) => name.toLowerCase() === "authorization");
@@ -34,6 +36,8 @@
         url: socketUrl.href,
         connectionParams: headers,
         lazy: true,
+        // The token is missing, wrong, or was revoked: another attempt would end the same.
+        shouldRetry: (event) => event?.code !== undefined && event.code !== FORBIDDEN,
       });
       fetchers.set(key, GraphiQL.createFetcher({ url: endpoint.href, wsClient }));
     }
@@ -48,18 +52,25 @@
   const TokenForm = () => {
     const [token, setToken] = React.useState(sessionStorage.getItem(TOKEN) ?? "");
     const change = (event) => {
-      setToken(event.target.value);
-      if (event.target.value) sessionStorage.setItem(TOKEN, event.target.value);
+      const typed = bareToken(event.target.value);
+      setToken(typed);
+      if (typed) sessionStorage.setItem(TOKEN, typed);
       else sessionStorage.removeItem(TOKEN);
     };
-    return element("form", { className: "token", onSubmit: (event) => event.preventDefault() },
+    const begin = (event) => {
+      event.preventDefault();
+      location.reload(); // so that the schema is asked for with the token
+    };
+    return element("form", { className: "token", onSubmit: begin },
       element("h2", null, "Token"),
       element("label", { htmlFor: "token" }, "Sent as a bearer token with every request:"),
       element("input", {
         id: "token", type: "password", autoComplete: "off", spellCheck: false,
         value: token, onChange: change,
       }),
-      element("p", null, "Kept until this tab is closed, in this tab alone. "
+      element("button", { className: "graphiql-button", type: "submit" }, "Load the schema with it"),
+      element("p", null, "`sessiongraph token show` prints it; the whole header may be pasted. "
+        + "Kept until this tab is closed, in this tab alone. "
         + "An authorization header in the Headers editor takes its place."),
     );
   };

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from server.samples import sample_sessions
+from tests.server.processes import clean_environment, serving
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -73,3 +76,32 @@ def test_the_projection_in_the_readme_is_the_one_of_the_example() -> None:
     (shown,) = re.findall(r"```python\n(WORD_COUNT = .*?)```", README, re.DOTALL)
     assert shown in example.read_text(encoding="utf-8")
     assert len(shown.splitlines()) <= 10
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed here")
+def test_every_curl_of_the_readme_is_answered_as_it_shows(tmp_path: Path) -> None:
+    commands = re.findall(r"```sh\n(curl .*?)```", README, re.DOTALL)
+    (write,) = re.findall(r"```graphql\n(mutation \{\n  createSession.*?)```", README, re.DOTALL)
+    with serving(tmp_path) as server:
+        assert "errors" not in server.ask(write)
+        query, following = (curl(command, server.url, tmp_path) for command in commands)
+    found = json.loads(query)["data"]["sessions"]["nodes"]
+    assert [node["id"] for node in found] == ["my-session"]
+    assert following.splitlines()[:2] == [
+        "event: next",
+        'data: {"data":{"sessionEvents":{"seq":0,"type":"user/message"}}}',
+    ]
+
+
+def curl(command: str, url: str, data_dir: Path) -> str:
+    """What a shell makes of it; a stream without an end is cut off after a while."""
+    program = f'sessiongraph() {{ {shlex.quote(sys.executable)} -m server.cli "$@"; }}\n'
+    address = command.replace("http://127.0.0.1:8642", url)
+    return subprocess.run(
+        ["bash", "-c", program + address.replace("curl -N", "curl -N --max-time 3", 1)],
+        check=False,
+        capture_output=True,
+        encoding="utf-8",
+        env=clean_environment(SESSIONGRAPH_DATA_DIR=str(data_dir)),
+        cwd=ROOT,
+    ).stdout

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from server.tokens import TokenFile
+
 ROOT = Path(__file__).parents[2]
 PROGRAM = (sys.executable, "-m", "server.cli")
 TIMEOUT_S = 60
@@ -43,10 +45,19 @@ def run(
 
 @dataclass
 class RunningServer:
-    """A ``serve`` process that has said where it listens."""
+    """A ``serve`` process that has said where it listens, asked as by its owner.
+
+    authorization: the header of its owner's requests; None where it has no token file.
+    """
 
     process: subprocess.Popen[str]
     url: str
+    authorization: str | None
+
+    @property
+    def credentials(self) -> dict[str, str]:
+        """What is sent besides, over HTTP as headers and over WebSocket in the first message."""
+        return {} if self.authorization is None else {"authorization": self.authorization}
 
     def stop(self, number: int = signal.SIGTERM) -> tuple[int, str, str]:
         """Signal it and wait: exit code, the rest of stdout, stderr."""
@@ -61,11 +72,18 @@ class RunningServer:
         body: bytes | str | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> tuple[int, dict[str, str], bytes]:
-        """One request over a connection of its own: status, headers (lower case), body."""
+        """One request over a connection of its own: status, headers (lower case), body.
+
+        headers: besides the owner's token; an ``authorization`` among them takes its place, and
+        none is sent when that is empty.
+        """
+        sent = {**self.credentials, **(headers or {})}
+        if not sent.get("authorization", "-"):
+            del sent["authorization"]
         address = urlsplit(self.url)
         connection = http.client.HTTPConnection(address.hostname, address.port, timeout=TIMEOUT_S)
         try:
-            connection.request(method, path, body, dict(headers or {}))
+            connection.request(method, path, body, sent)
             response = connection.getresponse()
             found = {name.lower(): value for name, value in response.getheaders()}
             return response.status, found, response.read()
@@ -85,6 +103,12 @@ class RunningServer:
         return answer
 
 
+def authorization_of(data_dir: Path) -> str | None:
+    """The header of the owner's requests to a server over this directory."""
+    token = TokenFile(data_dir / "token").existing_main()
+    return None if token is None else token.authorization
+
+
 @contextmanager
 def serving(
     data_dir: Path, *arguments: str, environment: Mapping[str, str] | None = None
@@ -102,7 +126,8 @@ def serving(
     try:
         line = process.stdout.readline()
         assert line.startswith("listening on http://"), process.communicate(timeout=TIMEOUT_S)
-        yield RunningServer(process, line.removeprefix("listening on ").strip())
+        url = line.removeprefix("listening on ").strip()
+        yield RunningServer(process, url, authorization_of(data_dir))
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)
             _, errors = process.communicate(timeout=TIMEOUT_S)

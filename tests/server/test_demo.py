@@ -54,6 +54,8 @@ def test_while_the_demo_runs_events_keep_coming(tmp_path: Path) -> None:
             welcome += line
         url = next(iter(re.findall(r"http://\S+/graphql", welcome)))
         live_id = next(iter(re.findall(r"an agent that works in (\S+)", welcome)))
+        authorization = next(iter(re.findall(r"^  Authorization: (.*)$", welcome, re.MULTILINE)))
+        assert not re.search(r"http\S*sgt_", welcome)
         address = urlsplit(url)
         connection = http.client.HTTPConnection(address.hostname, address.port, timeout=TIMEOUT_S)
         document = f'subscription {{ sessionEvents(sessionId: "{live_id}") {{ seq type }} }}'
@@ -61,7 +63,11 @@ def test_while_the_demo_runs_events_keep_coming(tmp_path: Path) -> None:
             "POST",
             address.path,
             json.dumps({"query": document}),
-            {"content-type": "application/json", "accept": "text/event-stream"},
+            {
+                "content-type": "application/json",
+                "accept": "text/event-stream",
+                "authorization": authorization,
+            },
         )
         frames = (
             json.loads(line.removeprefix(b"data:"))

@@ -15,6 +15,7 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 from resolvers.context import Services
+from server.access import Access
 from server.documents import Documents
 from server.endpoint import GraphQLEndpoint
 from server.limits import DocumentLimits
@@ -51,7 +52,8 @@ def application(resolver: Callable[[], Any]) -> Starlette:
     documents = Documents(DocumentLimits(tokens=100, depth=10, aliases=10))
     schema = strawberry.Schema(query, extensions=[documents.extension])
     services = Services(query=None, version="0")  # type: ignore[arg-type]
-    endpoint = GraphQLEndpoint(Operations(schema, services, documents), max_request_bytes=1000)
+    operations = Operations(schema, services, documents)
+    endpoint = GraphQLEndpoint(operations, Access.open(), max_request_bytes=1000)
     return Starlette(
         routes=[Route("/graphql", endpoint, methods=["POST"])],
         exception_handlers={Exception: fault},

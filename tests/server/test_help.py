@@ -11,10 +11,11 @@ from tests.server.processes import ROOT, clean_environment, run
 
 COMMANDS = [
     *("demo", "serve", "import", "search", "show", "lineage", "export", "check", "reindex"),
-    *("backup", "schema"),
+    *("backup", "token", "schema"),
 ]
-LATER = ["token"]
+OF_TOKENS = ["token show", "token create", "token list", "token revoke"]
 PRINTING_DATA = [
+    *OF_TOKENS,
     *("import", "search", "show", "lineage", "export", "check", "reindex", "backup"),
 ]
 
@@ -24,13 +25,18 @@ def test_the_help_names_every_command_in_one_line_each() -> None:
     assert done.returncode == 0
     for command in COMMANDS:
         assert f" {command} " in done.stdout
-    for command in LATER:
-        assert f" {command} " not in done.stdout
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+def test_the_help_of_tokens_names_what_can_be_done_with_them() -> None:
+    done = run("token", "--help")
+    assert done.returncode == 0
+    for command in OF_TOKENS:
+        assert f" {command.split()[1]} " in done.stdout
+
+
+@pytest.mark.parametrize("command", [*(each for each in COMMANDS if each != "token"), *OF_TOKENS])
 def test_every_command_has_help_with_examples_and_the_common_options(command: str) -> None:
-    done = run(command, "--help")
+    done = run(*command.split(), "--help")
     assert (done.returncode, done.stderr) == (0, "")
     assert f"$ sessiongraph {command}" in done.stdout
     for option in ("--data-dir", "--config", "--log-level"):
@@ -57,7 +63,10 @@ def test_every_command_has_help_with_examples_and_the_common_options(command: st
         ["export", "a", "b"],
         ["export", "--all"],
         ["export", "a", "--json"],
-        *([command] for command in LATER),
+        ["token", "create"],
+        ["token", "create", "--scope", "root"],
+        ["token", "revoke"],
+        ["backup"],
     ],
 )
 def test_wrong_usage_exits_with_2(arguments: list[str]) -> None:

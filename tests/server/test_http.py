@@ -118,8 +118,9 @@ def test_a_body_without_a_stated_length_is_limited_too(server: RunningServer) ->
     assert address.hostname is not None
     with socket.create_connection((address.hostname, address.port or 0)) as connection:
         connection.sendall(
-            b"POST /graphql HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-            b"Transfer-Encoding: chunked\r\n\r\n"
+            f"POST /graphql HTTP/1.1\r\nHost: localhost:{address.port}\r\n"
+            f"Authorization: {server.authorization}\r\nContent-Type: application/json\r\n"
+            "Transfer-Encoding: chunked\r\n\r\n".encode()
             + b"1000\r\n"
             + b" " * 4096
             + b"\r\n"
@@ -132,7 +133,9 @@ def test_a_foreign_host_is_refused_everywhere(server: RunningServer) -> None:
     for path in ("/", "/graphql", "/healthz", "/nowhere"):
         status, _, body = server.request("GET", path, headers={"host": "rebound.example"})
         assert status == 403
-        assert body.startswith(b"This server answers only to its loopback names")
+        (error,) = json.loads(body)["errors"]
+        assert error["extensions"]["code"] == "FORBIDDEN"
+        assert "allowed_hosts" in error["message"]
 
 
 def test_an_upgrade_to_a_websocket_with_a_foreign_host_is_refused(server: RunningServer) -> None:
@@ -159,6 +162,11 @@ def test_health_and_readiness(server: RunningServer) -> None:
     assert headers["cache-control"] == "no-store"
 
 
+def test_readiness_tells_strangers_nothing_of_what_is_stored(server: RunningServer) -> None:
+    status, _, body = server.request("GET", "/readyz", headers={"authorization": ""})
+    assert (status, json.loads(body)) == (200, {"ready": True, "indexLag": 0})
+
+
 def test_the_front_page_is_graphiql_under_a_strict_policy(server: RunningServer) -> None:
     status, headers, body = server.request("GET", "/")
     assert (status, headers["content-type"]) == (200, "text/html; charset=utf-8")
@@ -182,6 +190,9 @@ def test_every_answer_carries_the_security_headers(server: RunningServer, path: 
     assert headers["x-frame-options"] == "DENY"
     assert headers["referrer-policy"] == "no-referrer"
     assert headers["cross-origin-resource-policy"] == "same-origin"
+    assert headers["cross-origin-opener-policy"] == "same-origin"
+    assert headers["content-security-policy"].startswith("default-src 'none'")
+    assert "frame-ancestors 'none'" in headers["content-security-policy"]
     assert "server" not in headers
     assert "access-control-allow-origin" not in headers
 

@@ -115,7 +115,11 @@ def following(server: RunningServer, session_id: str) -> Iterator[http.client.HT
     connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=30)
     events = f'sessionEvents(sessionId: "{session_id}", afterSeq: 0) {{ seq type }}'
     query = f"subscription {{ {events} }}"
-    headers = {"content-type": "application/json", "accept": "text/event-stream"}
+    headers = {
+        **server.credentials,
+        "content-type": "application/json",
+        "accept": "text/event-stream",
+    }
     with closing(connection):
         connection.request("POST", "/graphql", json.dumps({"query": query}), headers)
         with connection.getresponse() as response:

@@ -32,7 +32,7 @@ def test_a_stop_does_not_wait_for_clients_that_keep_their_connection(tmp_path: P
     with serving(tmp_path) as server:
         host, port = server.url.removeprefix("http://").split(":")
         with socket.create_connection((host, int(port))) as idle:
-            idle.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            idle.sendall(f"GET /healthz HTTP/1.1\r\nHost: localhost:{port}\r\n\r\n".encode())
             assert idle.recv(65536).startswith(b"HTTP/1.1 200")
             began = time.monotonic()
             assert server.stop()[0] == 0
@@ -44,8 +44,9 @@ def test_a_stop_waits_in_vain_only_so_long_for_half_a_request(tmp_path: Path) ->
         host, port = server.url.removeprefix("http://").split(":")
         with socket.create_connection((host, int(port))) as slow:
             slow.sendall(
-                b"POST /graphql HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n"
-                b"Content-Type: application/json\r\n\r\n{"
+                f"POST /graphql HTTP/1.1\r\nHost: localhost:{port}\r\nContent-Length: 100\r\n"
+                f"Authorization: {server.authorization}\r\n"
+                "Content-Type: application/json\r\n\r\n{".encode()
             )
             server.ask("{ __typename }")
             began = time.monotonic()
@@ -75,6 +76,9 @@ def test_it_logs_json_lines_to_stderr(tmp_path: Path) -> None:
     events = [json.loads(line) for line in errors.splitlines()]
     assert [event["event"] for event in events] == ["serving", "stopping", "stopped"]
     assert events[0]["url"] == server.url
+    assert events[0]["token"] == f"sessiongraph token show --data-dir {tmp_path}"
+    assert server.authorization is not None
+    assert server.authorization.removeprefix("Bearer ") not in errors
 
 
 def test_it_can_listen_on_the_other_loopback(tmp_path: Path) -> None:
@@ -86,12 +90,33 @@ def test_it_can_listen_on_the_other_loopback(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.0.1"])
-def test_a_host_that_is_not_loopback_is_refused_with_the_reason(tmp_path: Path, host: str) -> None:
-    done = run("serve", "--host", host, "--data-dir", tmp_path)
+def test_a_host_that_is_not_loopback_is_refused_without_authentication(
+    tmp_path: Path, host: str
+) -> None:
+    done = run("serve", "--host", host, "--auth", "off", "--data-dir", tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
     (line,) = done.stderr.splitlines()
     assert line.startswith(f"sessiongraph: host {host} is not loopback")
-    assert "needs authentication" in line
+    assert "needs authentication (--auth on)" in line
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_who_listens_everywhere_must_say_what_the_server_is_called(
+    tmp_path: Path, host: str
+) -> None:
+    if ":" in host and not socket.has_ipv6:
+        pytest.skip("no IPv6 here")
+    done = run("serve", "--host", host, "--port", "0", "--data-dir", tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    (line,) = done.stderr.splitlines()
+    assert "allowed_hosts" in line
+
+
+def test_it_can_listen_everywhere_under_its_names(tmp_path: Path) -> None:
+    environment = {"SESSIONGRAPH_ALLOWED_HOSTS": '["sessions.example"]'}
+    with serving(tmp_path, "--host", "0.0.0.0", environment=environment) as server:
+        for host, status in {"sessions.example": 200, "other.example": 403}.items():
+            assert server.request("GET", "/healthz", headers={"host": host})[0] == status
 
 
 def test_a_port_that_is_taken_is_refused_in_one_line(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from strawberry.extensions import SchemaExtension
 
 from schema.errors import PublicErrors
 from schema.request import decode_request
+from server.access import Access
 from server.documents import Documents
 from server.endpoint import GraphQLEndpoint
 from server.frames import SharedFrames
@@ -247,7 +248,9 @@ def application(
     occupancy: Occupancy | None = None,
     timeout_s: float | None = None,
     trusted: TrustedDocuments | None = None,
+    access: Access | None = None,
 ) -> Starlette:
+    access = access or Access.open()
     documents = Documents(LIMITS)
     schema = PublicErrors(
         Query, Mutation, Subscription, extensions=[documents.extension, *extensions]
@@ -263,11 +266,12 @@ def application(
     )
     endpoint = GraphQLEndpoint(
         operations,
+        access,
         max_request_bytes=64_000,
         body_timeout_s=body_timeout_s,
         keep_alive_s=keep_alive_s,
     )
-    socket = GraphQLWebSocket(operations, init_timeout_s=init_timeout_s)
+    socket = GraphQLWebSocket(operations, access, init_timeout_s=init_timeout_s)
     return Starlette(
         routes=[Route("/graphql", endpoint, methods=["POST"]), WebSocketRoute("/graphql", socket)],
         exception_handlers={Exception: fault},

@@ -30,7 +30,7 @@ async def _follow(stack: AsyncExitStack, server: RunningServer, name: str) -> Cl
     socket = await stack.enter_async_context(
         connect(url, subprotocols=[SUBPROTOCOL], compression=None, proxy=None)  # type: ignore[list-item]
     )
-    await say(socket, type="connection_init")
+    await say(socket, type="connection_init", payload=server.credentials)
     assert (await heard(socket))["type"] == "connection_ack"
     await say(socket, type="subscribe", id=name, payload={"query": _SUBSCRIPTION})
     return socket

@@ -12,10 +12,12 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 
 from resolvers.context import RequestContext
+from server.access import Access
 from server.app import build_app
 from server.data_directory import DataDirectory
 from server.frame_execution import FrameExecution
 from server.frames import SharedFrames
+from server.hosts import own_hosts
 from server.listening import bound_socket, listening, url_of
 from server.settings import Settings
 from server.wiring import open_for_serving
@@ -59,8 +61,8 @@ async def program(path: Path) -> AsyncIterator[Program]:
     settings = Settings(data_dir=path, shutdown_grace_s=5)
     async with open_for_serving(settings, directory) as services:
         assert services.live is not None
-        app: Any = build_app(services)
         with bound_socket("127.0.0.1", 0) as bound:
+            app: Any = build_app(services, Access.open(), own_hosts(bound, ()))
             url, port = url_of(bound), bound.getsockname()[1]
             async with listening(app, bound, settings):
                 stage = Stage(url, port, World(), SharedFrames(), app)

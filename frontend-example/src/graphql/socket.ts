@@ -4,9 +4,11 @@ import { createClient } from "graphql-ws";
 import { useSyncExternalStore } from "react";
 import type { ExecutionResult, SubscriptionForwarder } from "urql";
 import { resumption } from "./resumption";
+import { credentials, wantToken } from "./token";
 
 const LONGEST_WAIT_MS = 3_000;
 const AGAIN_MS = 300;
+const FORBIDDEN = 4403; // the token is missing, wrong, or was revoked
 
 export type Connection = "idle" | "connected" | "lost";
 
@@ -34,10 +36,11 @@ url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
 
 const socket = createClient({
   url: url.href,
+  connectionParams: credentials,
   lazyCloseTimeout: 5_000, // survives the moment between two screens
   keepAlive: 10_000,
   retryAttempts: Infinity,
-  shouldRetry: () => true,
+  shouldRetry: (event) => (event as Partial<CloseEvent>).code !== FORBIDDEN,
   retryWait: (retries) =>
     new Promise((resolve) => {
       const longest = Math.min(LONGEST_WAIT_MS, 100 * 2 ** retries);
@@ -45,7 +48,11 @@ const socket = createClient({
     }),
   on: {
     connected: () => become("connected"),
-    closed: (event) => become((event as CloseEvent).code === 1000 ? "idle" : "lost"),
+    closed: (event) => {
+      const { code } = event as CloseEvent;
+      become(code === 1000 || code === FORBIDDEN ? "idle" : "lost");
+      if (code === FORBIDDEN) wantToken();
+    },
   },
 });
 
