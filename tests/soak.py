@@ -77,6 +77,7 @@ class Soak:
     """
 
     url: str
+    credentials: dict[str, str]
     folder: Path
     seconds: float
     samples: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in WATCHED})
@@ -87,7 +88,9 @@ class Soak:
 
     async def run(self) -> None:
         """Work and watch until the time is up, then let everything come to rest."""
-        async with httpx.AsyncClient(trust_env=False, timeout=60) as client:
+        async with httpx.AsyncClient(
+            trust_env=False, timeout=60, headers=self.credentials
+        ) as client:
             works: list[Callable[[httpx.AsyncClient], Awaitable[None]]] = [
                 *(self.write,) * 3,
                 *(self.ask,) * 2,
@@ -151,7 +154,10 @@ class Soak:
         address = f"ws{self.url.removeprefix('http')}/graphql"
         with suppress(ConnectionClosed, TimeoutError):
             async with connect(
-                address, subprotocols=["graphql-transport-ws"], proxy=None
+                address,
+                subprotocols=["graphql-transport-ws"],
+                additional_headers=self.credentials,
+                proxy=None,
             ) as socket:  # type: ignore[list-item]
                 await socket.send('{"type": "connection_init"}')
                 for number, query in enumerate(FOLLOW):
@@ -234,7 +240,7 @@ def soaked(seconds: float, folder: Path) -> Soak:
     """A run on a server of its own, which must stop cleanly and leave a sound store."""
     (folder / "recordings").mkdir()
     with serving(folder / "data", environment=ENVIRONMENT) as server:
-        soak = Soak(server.url, folder / "recordings", seconds)
+        soak = Soak(server.url, server.credentials, folder / "recordings", seconds)
         asyncio.run(soak.run())
         code, _, errors = server.stop()
     assert code == 0, errors

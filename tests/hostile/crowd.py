@@ -91,7 +91,14 @@ class Target:
 
     def head(self, *lines: str, method: str = "POST", path: str = "/graphql") -> bytes:
         return "\r\n".join(
-            [f"{method} {path} HTTP/1.1", f"Host: {self.host}:{self.port}", *lines, "", ""]
+            [
+                f"{method} {path} HTTP/1.1",
+                f"Host: {self.host}:{self.port}",
+                *(f"{name}: {value}" for name, value in self.server.credentials.items()),
+                *lines,
+                "",
+                "",
+            ]
         ).encode("ascii")
 
     async def post(self, body: bytes, *lines: str) -> Answer:

@@ -57,8 +57,13 @@ def everything(server: RunningServer, folder: Path) -> Iterator[int]:
     query = "mutation ($paths: [String!]!) { importRecordings(input: {paths: $paths}) { id } }"
     yield server.post(json.dumps({"query": query, "variables": {"paths": [str(recording)]}}))[0]
     address = f"ws{server.url.removeprefix('http')}/graphql"
-    with connect(address, subprotocols=["graphql-transport-ws"], compression=None) as socket:  # type: ignore[list-item]
-        socket.send(json.dumps({"type": "connection_init", "payload": {"token": SECRET}}))
+    with connect(
+        address,
+        subprotocols=["graphql-transport-ws"],  # type: ignore[list-item]
+        additional_headers=server.credentials,
+        compression=None,
+    ) as socket:
+        socket.send(json.dumps({"type": "connection_init", "payload": {"about": SECRET}}))
         socket.recv()
         query = f'subscription {{ sessionEvents(sessionId: "{SECRET}") {{ seq }} }}'
         socket.send(json.dumps({"type": "subscribe", "id": SECRET, "payload": {"query": query}}))

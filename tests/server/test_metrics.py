@@ -90,7 +90,12 @@ def test_commits_and_the_index_are_counted(server: RunningServer) -> None:
 def test_open_connections_and_followers_are_counted(server: RunningServer) -> None:
     server.ask('mutation { createSession(input: {id: "followed"}) { session { id } } }')
     address = f"ws{server.url.removeprefix('http')}/graphql"
-    with connect(address, subprotocols=["graphql-transport-ws"], compression=None) as socket:  # type: ignore[list-item]
+    with connect(
+        address,
+        subprotocols=["graphql-transport-ws"],  # type: ignore[list-item]
+        additional_headers=server.credentials,
+        compression=None,
+    ) as socket:
         socket.send('{"type": "connection_init"}')
         socket.recv()
         query = 'subscription { sessionEvents(sessionId: "followed") { seq } }'

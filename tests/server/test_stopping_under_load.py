@@ -45,11 +45,18 @@ async def write_until_the_end(
             failures.append(answer)
 
 
-async def follow_until_the_end(url: str, begun: asyncio.Event) -> tuple[list[str], int | None]:
+async def follow_until_the_end(
+    server: RunningServer, begun: asyncio.Event
+) -> tuple[list[str], int | None]:
     """The kinds of messages that a stock client hears, and how its socket is closed."""
     heard: list[str] = []
-    address = f"ws{url.removeprefix('http')}/graphql"
-    async with connect(address, subprotocols=["graphql-transport-ws"], proxy=None) as socket:  # type: ignore[list-item]
+    address = f"ws{server.url.removeprefix('http')}/graphql"
+    async with connect(
+        address,
+        subprotocols=["graphql-transport-ws"],  # type: ignore[list-item]
+        additional_headers=server.credentials,
+        proxy=None,
+    ) as socket:
         await socket.send('{"type": "connection_init"}')
         await socket.send(
             json.dumps({"type": "subscribe", "id": "1", "payload": {"query": FOLLOW}})
@@ -69,9 +76,11 @@ async def stopped_while_busy(
     answered: dict[int, str] = {}
     begun = asyncio.Event()
     limits = httpx.Limits(max_keepalive_connections=0)
-    async with httpx.AsyncClient(trust_env=False, timeout=30, limits=limits) as client:
+    async with httpx.AsyncClient(
+        trust_env=False, timeout=30, limits=limits, headers=server.credentials
+    ) as client:
         await client.post(f"{server.url}/graphql", json={"query": CREATE})
-        following = asyncio.create_task(follow_until_the_end(server.url, begun))
+        following = asyncio.create_task(follow_until_the_end(server, begun))
         writing = [
             asyncio.create_task(write_until_the_end(client, server.url, f"w{each}", answered))
             for each in range(WRITERS)

@@ -64,7 +64,8 @@ def tree(spans: tuple[ReadableSpan, ...]) -> set[tuple[str, str | None]]:
 
 
 async def asked(operations: Operations, query: str) -> None:
-    await operations.prepare(GraphQLRequest(query)).answer()
+    operation = await operations.prepare(GraphQLRequest(query))
+    await operation.answer()
 
 
 def test_an_operation_has_its_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
