@@ -177,6 +177,7 @@ class Search:
             InvalidQuery, InvalidLimit, InvalidCursor, StaleCursor, IndexFailed: see there.
         """
         text, limit = await self._checked(query, mode, request)
+        sessions = view.narrowed(sessions)
         bound = f"{text.digest()}:{sessions.digest()}:{events.digest()}:{include_inherited}:{limit}"
         admission = Admission(view, sessions, events, include_inherited)
 
@@ -212,7 +213,7 @@ class Search:
         if session.conflict is not None:
             raise session.conflict
         only = replace(ALL_SESSIONS, ids=frozenset({session_id}))
-        bound = f"{text.digest()}:{session_id}:{events.digest()}:{limit}"
+        bound = f"{text.digest()}:{session_id}:{events.digest()}:{view.seen.scope()}:{limit}"
         admission = Admission(view, only, events, True)
 
         async def begin() -> Walk | None:
@@ -274,7 +275,7 @@ class Search:
         observation = self.indexing.index.observe()
         position = view.reader.position
         distinct = grouped and not admission.looks_at_events
-        walk = Walk(observation, position, bound, question, distinct, grouped)
+        walk = Walk(observation, position, bound, question, view.seen, distinct, grouped)
         if admission.depends_on_placement:
             self._walks.watch(walk)
             for commit in await self.indexing.commits_between(position, self.indexing.seen):
@@ -340,14 +341,19 @@ async def _question(
         return None
     if admitted.types is not None and not admitted.types:
         return None
-    if sessions.titles or sessions.sources is not None or sessions.availability is not None:
+    if (
+        sessions.titles
+        or sessions.sources is not None
+        or sessions.availability is not None
+        or sessions.within is not None
+    ):
         # Few sessions are best looked for by their ids; among many, hits are soon found.
         found = await view.sessions(sessions, SessionOrder.CREATED, limit=_NAMED_SESSIONS + 1)
         if not found:
             return None
         if len(found) <= _NAMED_SESSIONS:
             admitted = replace(admitted, ids=frozenset(each.session_id for each in found))
-    return Question(text, admitted)
+    return Question(text, admitted, by_time=view.seen.is_confined)
 
 
 def _text_of(placed: PlacedEvent) -> str:

@@ -4,7 +4,8 @@ A walk keeps the index's observation and the hits that it has accepted so far, i
 that a whole walk costs about one ranking of everything. It is held from the moment that somebody is
 given a cursor into it, for ``ttl_s``, and gives way to newer ones when there are too many or when
 they hold too much. A deletion ends all walks: what is gone must not be shown from an old
-observation.
+observation. It does not end those of people who could not see what is gone, and so do not learn
+that it was there.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from sessiongraph.event import Seq
 from sessiongraph.ports import Commit, CommitKind, Position
 from sessiongraph.search.ports import Hit, IndexObservation
 from sessiongraph.search.question import Question
+from sessiongraph.visibility import Visibility
 
 _LEAST_RANKED: Final = 64
 _MORE: Final = 4
@@ -33,6 +35,7 @@ class Walk:
     """One search and how far its ranking is known.
 
     position: of the log when it began. bound: what its cursors are bound to.
+    seen: the sessions that exist for those who walk.
     distinct: the ranking holds the best of each log only.
     grouped: one hit of each session is accepted.
     accepted: hits that passed every filter, in rank order.
@@ -43,6 +46,7 @@ class Walk:
     position: Position
     bound: str
     question: Question
+    seen: Visibility
     distinct: bool
     grouped: bool
     accepted: list[Hit] = field(default_factory=list)
@@ -174,7 +178,10 @@ class Walks:
     def commit(self, commit: Commit) -> None:
         """Take one commit of the feed into account."""
         if commit.kind in (CommitKind.DELETED, CommitKind.REPLACED):
-            self._held.clear()
+            cwd = commit.removed_cwd
+            for name, held in list(self._held.items()):
+                if held.walk.seen.admits_directory(cwd):
+                    del self._held[name]
         for walk in self._watched:
             walk.commit(commit)
 
