@@ -4,10 +4,11 @@ A token holds its *brand* (the field it belongs to), a digest of what it is *bou
 for the events of a session its id and epoch) and the *key* of an item. It is authenticated with a
 secret of this server, so a key never has to be distrusted once read.
 
-It is encrypted too. Epochs and the numbers of logs and of changes count what happens in the whole
-corpus, and a caller may be one who must not learn that anything happens elsewhere. The
-authenticator serves as the nonce of the cipher (a synthetic initialisation vector): equal tokens
-are of equal contents, and that is all that they tell, besides their length in steps of 16 bytes.
+For those who see a part of the corpus only, it is encrypted too: epochs and the numbers of logs and
+of changes count what happens everywhere. The authenticator serves as the nonce of the cipher (a
+synthetic initialisation vector): equal tokens are of equal contents, and that is all that they
+tell. What such a token is bound to is kept as a digest, and the rest is filled up in large steps,
+so that no length tells how large a number is.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import base64
 import binascii
 import hashlib
 import hmac
+from functools import lru_cache
 from typing import Any, Final, Self
 
 from sessiongraph import lossless
@@ -25,13 +27,15 @@ KEY_BYTES: Final = 32
 """Length of the secret."""
 
 _MAC_BYTES: Final = 12
-_STEP: Final = 16
+_STEP: Final = 64
+_BOUND_BYTES: Final = 12
 
 
 class CursorCodec:
     """Issues and reads tokens under one secret.
 
-    scope: who sees the same; a token is stale for those who see something else.
+    scope: names those who see the same part of the corpus, empty for the whole; a token is of no
+        use to those who see something else.
     """
 
     def __init__(self, secret: bytes, scope: str = "") -> None:
@@ -46,9 +50,9 @@ class CursorCodec:
 
     def issue(self, brand: str, bound: str, key: list[Any]) -> str:
         """The token for an item of the list ``brand``, bound to ``bound``, at ``key``."""
-        parts = [brand, bound, key, self._scope] if self._scope else [brand, bound, key]
-        body = lossless.encode(parts)
-        body += b" " * (-len(body) % _STEP)
+        body = lossless.encode([brand, self._bound(bound), key])
+        if self._scope:
+            body += b" " * (-len(body) % _STEP)
         mac = self._mac(body)
         return _token(mac + self._enciphered(mac, body))
 
@@ -56,9 +60,9 @@ class CursorCodec:
         """The key in a token.
 
         Raises:
-            InvalidCursor: this server did not issue it, or not for this field.
-            StaleCursor: it was issued for something else than ``bound``, or to somebody who sees
-                something else.
+            InvalidCursor: this server did not issue it, or not for this field, or to somebody who
+                sees more, or less.
+            StaleCursor: it was issued for something else than ``bound``.
         """
         try:
             octets = base64.b64decode(
@@ -72,21 +76,32 @@ class CursorCodec:
         body = self._enciphered(mac, octets[_MAC_BYTES:])
         if not hmac.compare_digest(mac, self._mac(body)):
             raise InvalidCursor("this is not a cursor of this server")
-        token_brand, token_bound, key, *scope = lossless.decode(body)
+        token_brand, token_bound, key = lossless.decode(body)
         if token_brand != brand:
             raise InvalidCursor(f"this cursor belongs to {token_brand}, not to {brand}")
-        if token_bound != bound or scope != ([self._scope] if self._scope else []):
+        if token_bound != self._bound(bound):
             raise StaleCursor("this cursor was issued for other filters or a replaced log")
         return list(key)
 
+    def _bound(self, bound: str) -> str:
+        return _digest(self._scope, bound) if self._scope else bound
+
     def _enciphered(self, mac: bytes, text: bytes) -> bytes:
-        """Text as cipher, and cipher as text."""
+        """Text as cipher, and cipher as text; both are the same for those who see everything."""
+        if not self._scope:
+            return text
         stream = hashlib.shake_256(b"cursor" + self._secret + mac).digest(len(text))
         mixed = int.from_bytes(text, "big") ^ int.from_bytes(stream, "big")
         return mixed.to_bytes(len(text), "big")
 
     def _mac(self, body: bytes) -> bytes:
         return hmac.digest(self._secret, body, "sha256")[:_MAC_BYTES]
+
+
+@lru_cache(maxsize=256)
+def _digest(scope: str, bound: str) -> str:
+    text = f"{len(scope)}:{scope}{bound}".encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(text, digest_size=_BOUND_BYTES).hexdigest()
 
 
 def _token(octets: bytes) -> str:
