@@ -247,7 +247,8 @@ class Search:
         """The walk that a page is of, and how many of its hits came before."""
         name, start = None, 0
         if request.after is not None:
-            name, start = self._cursors.read(brand, bound, request.after)
+            cursors = self._cursors.within(view.seen.scope())
+            name, start = cursors.read(brand, bound, request.after)
         await self._come_up(view)
         if name is None:
             return await begin(), 0
@@ -327,7 +328,8 @@ class Search:
 
         def cursor_of(item: H) -> str:
             assert walk is not None
-            return self._cursors.issue(brand, bound, [self._walks.hold(walk), places[item.key]])
+            cursors = self._cursors.within(walk.seen.scope())
+            return cursors.issue(brand, bound, [self._walks.hold(walk), places[item.key]])
 
         return SearchPage(items, cursor_of, has_next_page=more, has_previous_page=start > 0)
 
