@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from resolvers.context import RequestContext
-from resolvers.writing import Appended, appended_events
+from resolvers.writing import Appended, appended_events, naming_no_file
 from sessiongraph.citations import SessionCitation
 from sessiongraph.corpus import LogicalSession
 from sessiongraph.errors import SessionNotFound
@@ -82,7 +82,8 @@ async def post_message(
         await context.renew()
     prepared = await context.references.prepare(session_id, text, references, context.seen)
     events = events_to_post(session_id, prepared, expected_seq)
-    appended = await context.writing.append(session_id, events, expected_seq, durability)
+    with naming_no_file(context, session_id):
+        appended = await context.writing.append(session_id, events, expected_seq, durability)
     return Posted(session_id, appended[0].seq, appended[-1].seq)
 
 

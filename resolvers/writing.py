@@ -10,14 +10,21 @@ in the log, or it is not, before anybody waits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from resolvers.context import RequestContext
 from resolvers.projections import checkpoint_closed
 from sessiongraph.corpus import LogicalSession
-from sessiongraph.errors import BadUserInput, EventNotFound, Forbidden, SessionNotFound
+from sessiongraph.errors import (
+    BadUserInput,
+    EventNotFound,
+    Forbidden,
+    LogReadOnly,
+    SessionNotFound,
+)
 from sessiongraph.event import PlacedEvent, Seq
 from sessiongraph.filters import ALL_EVENTS
 from sessiongraph.live_sessions import Durability
@@ -91,7 +98,8 @@ async def append_events(
     """
     await context.renew()
     await context.require_seen(session_id)
-    appended = await context.writing.append(session_id, events, expected_seq, durability)
+    with naming_no_file(context, session_id):
+        appended = await context.writing.append(session_id, events, expected_seq, durability)
     return Appended(session_id, appended[0].seq, appended[-1].seq)
 
 
@@ -122,7 +130,8 @@ async def rename_session(context: RequestContext, session_id: str, title: str) -
             :meth:`SessionWriting.rename`.
     """
     await context.require_seen(session_id)
-    await _write(context, lambda writing: writing.rename(session_id, title))
+    with naming_no_file(context, session_id):
+        await _write(context, lambda writing: writing.rename(session_id, title))
     return Written(session_id)
 
 
@@ -162,6 +171,19 @@ async def delete_session(context: RequestContext, session_id: str) -> Deleted:
         return Deleted(session_id)
     await _write(context, lambda writing: writing.delete(session_id))
     return Deleted(session_id)
+
+
+@contextmanager
+def naming_no_file(context: RequestContext, session_id: str) -> Iterator[None]:
+    """Refuse to write to a recorder's session as always, to confined callers without its file."""
+    try:
+        yield
+    except LogReadOnly:
+        if not context.seen.is_confined:
+            raise
+        raise LogReadOnly(
+            f"{session_id!r} was read from a recorder's file: fork it, or resume it to detach it"
+        ) from None
 
 
 async def session_after(context: RequestContext, written: Written) -> LogicalSession:

@@ -420,6 +420,6 @@ class SessionWriting:
         header = (await self._require(session_id)).header
         if header.source.path is not None:
             raise LogReadOnly(
-                f"{session_id!r} was read from a recorder's file: fork it, or resume it to detach "
-                "it from its file"
+                f"{session_id!r} was read from {header.source.path}: fork it, or resume it to "
+                "detach it from its file"
             )

@@ -11,7 +11,8 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Collection, Iterator
-from typing import Any, Final
+from functools import lru_cache
+from typing import Final
 
 from providers.sqlite.codec import to_octets
 from providers.sqlite.headers import shown_text
@@ -137,12 +138,14 @@ def values_of(places: Collection[str]) -> list[bytes]:
     return [to_octets(place) for place in sorted(places)]
 
 
-def _place(octets: Any) -> bytes | None:
+@lru_cache(maxsize=256)
+def _place(octets: bytes | None) -> bytes | None:
     place = _place_of(octets)
     return None if place is None else to_octets(place)
 
 
-def _ends(octets: Any) -> str:
+@lru_cache(maxsize=256)
+def _ends(octets: bytes | None) -> str:
     """The lengths of the places that a log is at or below, as a JSON array."""
     place = _place_of(octets)
     return json.dumps([octets_of(each) for each in places_above(place)] if place else [])

@@ -141,6 +141,7 @@ def filters() -> st.SearchStrategy[list[dict[str, Any]]]:
 async def assert_alike(worlds: list[World], document: str, **variables: Any) -> None:
     whole, alone = [await world.told(document, **variables) for world in worlds]
     assert whole == alone, (document, variables)
+    assert "/rec/" not in whole
 
 
 async def assert_pages_alike(worlds: list[World], document: str, **variables: Any) -> None:
