@@ -24,10 +24,11 @@ from server.limits import DocumentLimits
 from server.operations import Operations
 from server.refusals import OperationFailed
 from sessiongraph.access import EVERYTHING, Grant, Scope
+from sessiongraph.header import SessionSource, SourceKind
 from tests.contracts.log_store import publish
 from tests.schema.asking import Asked
 from tests.schema.living import Server, eventually, in_server
-from tests.strategies import header, prompt
+from tests.strategies import header, prompt, user_message
 
 ANN: Final = Grant(Scope.ADMIN, ("/home/ann",))
 BOB: Final = Grant(Scope.ADMIN, ("/home/bob",))
@@ -236,3 +237,85 @@ async def test_a_log_that_is_read_anew_elsewhere_is_gone_and_the_other_way_round
     assert json.loads(await coming)["data"]["corpus"]["sessionId"] == "the last"
     await follower.aclose()
     assert told == ["IMPORTED", "REPLACED", "DELETED"]
+
+
+HEADERS: Final = """{ sessions { nodes { id header { parentSession source { path notes } }
+    lineage { complete ancestors { id }
+        ... on PartialLineage { unresolvedParentId }
+        ... on CompleteLineage { root { id } }
+        descendants { totalCount nodes { session { id } parentId } } } } } }"""
+
+
+@in_server()
+async def test_a_parent_that_is_not_seen_is_marked_and_not_named(server: Server) -> None:
+    """Be it elsewhere or nowhere; neither is the file, whose name would name it too."""
+    source = SessionSource(SourceKind.CLAUDE_CODE, "/r/bob-one/a.jsonl", 1, ("In /r/bob-one.", "!"))
+    for session_id, cwd, parent in (
+        ("ann-root", "/home/ann", None),
+        ("ann-child", "/home/ann", "ann-root"),
+        ("bob-one", "/home/bob", "ann-root"),
+        ("below-bob", "/home/ann/x", "bob-one"),
+        ("below-that", "/home/ann/x", "below-bob"),
+        ("of-nobody", "/home/ann", "nobody"),
+    ):
+        made = header(session_id, cwd=cwd, parent_session=parent, source=source)
+        await server.store.create(made)
+    answer = await asked(operations_of(server), ANN, HEADERS)
+    assert "bob" not in json.dumps(answer).replace("below-bob", "")
+    nodes = {each["id"]: each for each in answer["data"]["sessions"]["nodes"]}
+    assert {each: node["header"]["parentSession"] for each, node in nodes.items()} == {
+        "ann-root": None,
+        "ann-child": "ann-root",
+        "below-bob": "",
+        "below-that": "below-bob",
+        "of-nobody": "",
+    }
+    assert all(
+        node["header"]["source"] == {"path": None, "notes": ["!"]} for node in nodes.values()
+    )
+    lineages = {each: node["lineage"] for each, node in nodes.items()}
+    assert lineages["ann-root"]["descendants"] == {
+        "totalCount": 1,
+        "nodes": [{"session": {"id": "ann-child"}, "parentId": "ann-root"}],
+    }
+    assert lineages["of-nobody"]["unresolvedParentId"] == ""
+    assert lineages["below-that"]["unresolvedParentId"] == ""
+    assert lineages["below-that"]["ancestors"] == [{"id": "below-bob"}]
+    assert lineages["ann-child"]["root"] == {"id": "ann-root"}
+
+
+@pytest.mark.parametrize("elsewhere", ["alpha", "beta"])
+def test_what_is_said_elsewhere_has_no_say_in_the_order_of_hits(
+    elsewhere: str, tmp_path: Any
+) -> None:
+    """Or whoever can write could find out, word by word, what is said there."""
+
+    @in_server(search=True)
+    async def check(server: Server) -> None:
+        for session_id, text, time in (("ann-a", "alpha", 2000), ("ann-b", "beta", 1000)):
+            await server.create(session_id, cwd="/home/ann")
+            said = {"type": "user/message", "data": user_message(text), "time": time}
+            await server.append(session_id, said)
+        await server.create("bob-one", cwd="/home/bob")
+        await server.append("bob-one", *[elsewhere] * 30)
+        operations = operations_of(server)
+        document = """{ searchSessions(query: "alpha beta", match: ANY) {
+            nodes { session { id } } } }"""
+        # Words are weighed by what the index has on disk.
+        async with server.store.observe() as reader:
+            position = reader.position
+
+        async def is_on_disk() -> bool:
+            assert server.index is not None
+            watermark = server.index.watermark
+            return watermark is not None and watermark.position >= position
+
+        await asked(operations, ANN, document)
+        await eventually(is_on_disk)
+        answer = await asked(operations, ANN, document)
+        found = [each["session"]["id"] for each in answer["data"]["searchSessions"]["nodes"]]
+        assert found == ["ann-a", "ann-b"]
+        whole = await asked(operations, EVERYTHING, document)
+        assert len(whole["data"]["searchSessions"]["nodes"]) == 3
+
+    check(tmp_path=tmp_path)
