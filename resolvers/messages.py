@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from resolvers.payload import data_of
 from sessiongraph import payloads
+from sessiongraph.errors import CorruptSession
 from sessiongraph.event import PlacedEvent
 from sessiongraph.payloads import SHAPED_TYPES, Shape, Usage
 
@@ -35,14 +36,17 @@ class TodoItem:
 
 
 def shape(placed: PlacedEvent) -> Shape:
-    """What the payload of an event turned out to be.
+    """What the payload of an event turned out to be; generic when it cannot be decoded.
 
-    Raises:
-        CorruptSession: the payload cannot be decoded.
+    So a damaged payload fails where it is asked for, and the rest of its event and all others of
+    a list are shown.
     """
     if placed.type not in SHAPED_TYPES:
         return Shape.GENERIC
-    return payloads.shape_of(placed.type, data_of(placed))
+    try:
+        return payloads.shape_of(placed.type, data_of(placed))
+    except CorruptSession:
+        return Shape.GENERIC
 
 
 # Messages: user, assistant, tool result.

@@ -22,6 +22,7 @@ Info = strawberry.Info[RequestContext, None]
 
 C = TypeVar("C", bound=type)
 F = TypeVar("F", bound=Callable[..., object])
+R = TypeVar("R", bound=Callable[..., str])
 
 
 def object_type(cls: C) -> C:
@@ -32,6 +33,15 @@ def object_type(cls: C) -> C:
 def interface(cls: C) -> C:
     """Declare an interface; its ``resolve_type`` names the type of each object."""
     return strawberry.interface(cls, description=_description(cls))
+
+
+def always_resolves(resolve_type: R) -> R:
+    """Promise that a ``resolve_type`` has an answer for every object of its interface.
+
+    Then lists whose selection is the same for all types need not ask for the type of each item.
+    """
+    resolve_type.always_resolves = True  # type: ignore[attr-defined]
+    return resolve_type
 
 
 def input_type(cls: C) -> C:

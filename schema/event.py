@@ -18,7 +18,7 @@ from resolvers.context import RequestContext
 from resolvers.events import event_id
 from resolvers.payload import fetch_payload, payload_at_hand
 from schema.connection import Connection, Edge
-from schema.declaration import Info, at_hand, interface, object_type, resolved
+from schema.declaration import Info, always_resolves, at_hand, interface, object_type, resolved
 from schema.enums import EventSurface, SurfaceOpKind
 from schema.scalars import JSON, EpochMillis
 from sessiongraph.event import PlacedEvent
@@ -87,6 +87,7 @@ class SessionEvent:
         return msgspec.Raw(payload_at_hand(placed))
 
     @staticmethod
+    @always_resolves
     def resolve_type(value: PlacedEvent, _info: object, _interface: object) -> str:
         return _TYPE_NAMES[messages.shape(value)]
 

@@ -9,8 +9,6 @@ whoever runs it completes the item the usual way.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from operator import attrgetter
 from typing import Any, Final, cast
 
 from graphql import (
@@ -23,98 +21,25 @@ from graphql import (
     GraphQLNonNull,
     GraphQLObjectType,
     GraphQLOutputType,
-    GraphQLResolveInfo,
     Undefined,
     is_abstract_type,
     is_leaf_type,
 )
-from graphql.execution.collect_fields import FieldDetails
 from strawberry.types.field import StrawberryField
 
 from schema.declaration import Resolution
+from schema.list_items import Complete, Compute, Details, Item, Light, Plan, Unusual
+from schema.object_plan import INT_BOUND, ExactField, ObjectPlan
+from schema.scalars import PASSED_ON
 
-_EXACT: Final[dict[str, type]] = {"String": str, "ID": str, "Boolean": bool}
+_EXACT: Final[dict[str, type]] = {
+    "String": str,
+    "ID": str,
+    "Boolean": bool,
+    "Int": int,
+    **dict.fromkeys(PASSED_ON, int),
+}
 """Leaf types whose values of exactly this Python type go into the answer as they are."""
-
-_INT: Final = 1 << 31
-Details = list[FieldDetails]
-
-_Key = tuple[str | int, str | None]
-"""A step of a path: a name with the type that has it, or an index."""
-
-_Complete = Callable[[Any, "Item"], Any]
-"""Completes one value, or raises something: the item then goes the usual way."""
-
-_Compute = Callable[[Any, "Light"], Any]
-"""Reads a value off an object."""
-
-
-class Unusual(Exception):
-    """A value is not what a plan expects."""
-
-
-@dataclass(frozen=True, slots=True)
-class Light:
-    """What a resolver of a field at hand may ask of an info: the context of the operation."""
-
-    context: Any
-
-
-@dataclass(slots=True)
-class SlowField:
-    """A field that goes the usual way: where its value belongs, and what it is of.
-
-    keys: they lead from the item to the object.
-    """
-
-    answer: dict[str, Any]
-    name: str
-    parent_type: GraphQLObjectType
-    source: Any
-    details: Details
-    keys: tuple[_Key, ...]
-
-
-@dataclass(slots=True)
-class Item:
-    """One item on its way.
-
-    executor: of the operation.
-    keys: where in the item a value is that is being completed; kept where it may be needed.
-    """
-
-    executor: Executor[Any]
-    info: GraphQLResolveInfo[Any]
-    light: Light
-    slow: list[SlowField]
-    keys: tuple[_Key, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """How values of one type are completed under one selection.
-
-    slow: whether there may be fields that go the usual way, so that their path must be known.
-    """
-
-    complete: _Complete
-    slow: bool = False
-
-    def within(self, name: str | int, type_name: str | None) -> _Complete:
-        """The same for a value under a key."""
-        if not self.slow:
-            return self.complete
-        inner, key = self.complete, (name, type_name)
-
-        def complete(value: Any, item: Item) -> Any:
-            before = item.keys
-            item.keys = (*before, key)
-            try:
-                return inner(value, item)
-            finally:
-                item.keys = before
-
-        return complete
 
 
 def plan_of(
@@ -128,16 +53,22 @@ def plan_of(
     if is_leaf_type(output_type):
         return Plan(_leaf(output_type))
     if is_abstract_type(output_type):
-        return _abstract(output_type, details)
+        return _abstract(executor, output_type, details)
     return _object(executor, cast("GraphQLObjectType", output_type), details)
 
 
-def _abstract(abstract: GraphQLAbstractType, details: Details) -> Plan | None:
+def _abstract(
+    executor: Executor[Any], abstract: GraphQLAbstractType, details: Details
+) -> Plan | None:
     """Each value by the plan of its own type, made when the first one of it comes."""
     resolve_type = abstract.resolve_type
     if resolve_type is None:
         return None
     plans: dict[Any, Plan | None] = {}
+    if getattr(resolve_type, "always_resolves", False):
+        shared = _same_for_all(executor, abstract, details)
+        if shared is not None:
+            return shared
 
     def complete(value: Any, item: Item) -> Any:
         if value is None:
@@ -156,19 +87,43 @@ def _abstract(abstract: GraphQLAbstractType, details: Details) -> Plan | None:
     return Plan(complete, slow=True)
 
 
+def _same_for_all(
+    executor: Executor[Any], abstract: GraphQLAbstractType, details: Details
+) -> Plan | None:
+    """The plan that values of all types of an interface share, None when they differ."""
+    plans = [
+        _object_plan(executor, each, details)
+        for each in executor.schema.get_possible_types(abstract)
+    ]
+    first = plans[0] if plans else None
+    if first is None or first.is_slow:
+        return None
+    if any(each is None or each.signature != first.signature for each in plans):
+        return None
+    return first.plan()
+
+
 def _object(
     executor: Executor[Any], object_type: GraphQLObjectType, details: Details
 ) -> Plan | None:
     """A plan for objects of one type, None when a field that must not be null has none."""
+    found = _object_plan(executor, object_type, details)
+    return None if found is None else found.plan()
+
+
+def _object_plan(
+    executor: Executor[Any], object_type: GraphQLObjectType, details: Details
+) -> ObjectPlan | None:
     middleware = executor.middleware_manager
     fields, deferred, _ = executor.collect_subfields(object_type, details)
     if deferred or (middleware is not None and middleware.middlewares):
         return None
-    plan = _ObjectPlan(object_type, dict.fromkeys(fields))
+    plan = ObjectPlan(object_type, dict.fromkeys(fields), [(object_type.is_type_of,)])
     for name, selection in fields.items():
         field_name = selection[0].node.name.value
         if field_name == "__typename":
             plan.template[name] = object_type.name
+            plan.signature.append((name, object_type.name))
             continue
         definition = executor.schema.get_field(object_type, field_name)
         if definition is None:
@@ -184,16 +139,21 @@ def _object(
             continue
         plan.has_slow |= inner.slow
         complete = inner.within(name, object_type.name)
+        source = attribute or definition.extensions["strawberry-definition"].base_resolver
+        nodes = [id(each.node) for each in selection]
+        plan.signature.append((name, str(definition.type), source, *nodes))
         if attribute is None:
-            plan.computed.append((name, cast("_Compute", compute), complete))
+            plan.computed.append((name, cast("Compute", compute), complete))
         elif (kind := _EXACT.get(named(definition.type).name)) and not _is_list(definition):
-            plan.exact.append((name, attribute, kind, complete))
+            nullable = not isinstance(definition.type, GraphQLNonNull)
+            bounded = named(definition.type).name == "Int"
+            plan.exact.append(ExactField(name, attribute, kind, nullable, bounded, complete))
         else:
             plan.read.append((name, attribute, complete))
-    return Plan(plan.compiled(), plan.has_slow or bool(plan.slow))
+    return plan
 
 
-def _way(definition: GraphQLField) -> tuple[str | None, _Compute | None]:
+def _way(definition: GraphQLField) -> tuple[str | None, Compute | None]:
     """The attribute that a field shows, or how it is computed; neither where it is executed."""
     declared = definition.extensions.get("strawberry-definition")
     if not isinstance(declared, StrawberryField) or definition.args or declared.extensions:
@@ -216,66 +176,6 @@ def _way(definition: GraphQLField) -> tuple[str | None, _Compute | None]:
         return found
 
     return None, at_hand
-
-
-@dataclass(slots=True)
-class _ObjectPlan:
-    """The fields of one type under one selection, by how their values are found.
-
-    template: every name in order; what is the same for all objects has its value.
-    exact: name, attribute, and the type of values that need no completing.
-    """
-
-    object_type: GraphQLObjectType
-    template: dict[str, Any]
-    exact: list[tuple[str, str, type, _Complete]] = field(default_factory=list)
-    read: list[tuple[str, str, _Complete]] = field(default_factory=list)
-    computed: list[tuple[str, _Compute, _Complete]] = field(default_factory=list)
-    slow: list[tuple[str, Details]] = field(default_factory=list)
-    has_slow: bool = False
-
-    def compiled(self) -> _Complete:
-        """The plan as a function."""
-        object_type, template, computed, slow = (
-            self.object_type,
-            self.template,
-            self.computed,
-            self.slow,
-        )
-        is_type_of = object_type.is_type_of
-        values_of = _reader([*(each[1] for each in self.exact), *(each[1] for each in self.read)])
-        exact = [(name, kind, complete) for name, _, kind, complete in self.exact]
-        read = [(name, complete) for name, _, complete in self.read]
-        exactly = len(exact)
-
-        def complete_object(value: Any, item: Item) -> Any:
-            if value is None:
-                return None
-            if is_type_of is not None and is_type_of(value, item.info) is not True:
-                raise Unusual
-            answer = template.copy()
-            values = values_of(value)
-            for (name, kind, complete), found in zip(exact, values, strict=False):
-                answer[name] = found if type(found) is kind else complete(found, item)
-            for (name, complete), found in zip(read, values[exactly:], strict=True):
-                answer[name] = complete(found, item)
-            for name, compute, complete in computed:
-                answer[name] = complete(compute(value, item.light), item)
-            for name, details in slow:
-                item.slow.append(SlowField(answer, name, object_type, value, details, item.keys))
-            return answer
-
-        return complete_object
-
-
-def _reader(attributes: list[str]) -> Callable[[Any], tuple[Any, ...]]:
-    """Reads these attributes of an object."""
-    if len(attributes) > 1:
-        return cast("Callable[[Any], tuple[Any, ...]]", attrgetter(*attributes))
-    if not attributes:
-        return lambda _: ()
-    (attribute,) = attributes
-    return lambda value: (getattr(value, attribute),)
 
 
 def _never_null(plan: Plan | None) -> Plan | None:
@@ -309,7 +209,7 @@ def _each(plan: Plan | None) -> Plan | None:
     return Plan(complete, slow)
 
 
-def _leaf(leaf: GraphQLLeafType) -> _Complete:
+def _leaf(leaf: GraphQLLeafType) -> Complete:
     """Completes scalars and enum values."""
     coerce = leaf.coerce_output_value
 
@@ -326,7 +226,7 @@ def _leaf(leaf: GraphQLLeafType) -> _Complete:
     if leaf.name == "Int":
 
         def complete_int(value: Any, item: Item) -> Any:
-            if type(value) is int and -_INT <= value < _INT:
+            if type(value) is int and -INT_BOUND <= value < INT_BOUND:
                 return value
             return complete(value, item)
 

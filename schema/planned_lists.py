@@ -34,7 +34,8 @@ from graphql.pyutils import Path, gather_with_cancel
 from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 from typing_extensions import override
 
-from schema.list_plans import Details, Item, Light, Plan, SlowField, named, plan_of
+from schema.list_items import Complete, Details, Item, Light, Plan, SlowField
+from schema.list_plans import named, plan_of
 
 _SHORT: Final = 3
 """Lists of fewer items are completed the usual way: a plan must be worth its making."""
@@ -85,6 +86,10 @@ class PlannedLists(StrawberryGraphQLCoreExecutionContext):
         waiting: list[tuple[Any, Any, Awaitable[Any]]] = []
         light = Light(self.context_value)
         complete = plan.complete
+        if not plan.slow:
+            at_once = _at_once(complete, Item(self, info, light, []), items)
+            if at_once is not None:
+                return at_once
         try:
             for index, value in enumerate(items):
                 item = Item(self, info, light, [])
@@ -160,6 +165,14 @@ class PlannedLists(StrawberryGraphQLCoreExecutionContext):
             plans[key] = plan_of(self, item_type, details)
         plan: Plan | None = plans[key]
         return plan
+
+
+def _at_once(complete: Complete, item: Item, items: Iterable[Any]) -> list[Any] | None:
+    """All items completed, None when one of them is unusual; they leave no trace on ``item``."""
+    try:
+        return [complete(value, item) for value in items]
+    except Exception:  # noqa: BLE001 - item by item, the usual way says what is wrong with which
+        return None
 
 
 _Nodes = tuple[OperationDefinitionNode | FragmentDefinitionNode, ...]

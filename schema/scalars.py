@@ -103,6 +103,9 @@ def _json_text(value: object) -> msgspec.Raw:
     return value if isinstance(value, msgspec.Raw) else msgspec.Raw(lossless.encode(value))
 
 
+PASSED_ON: Final = ("EpochMillis", "SafeInt")
+"""Scalars of integers that are written as they are."""
+
 SCALARS: Final[dict[object, ScalarDefinition]] = {
     EpochMillis: strawberry.scalar(
         name="EpochMillis",

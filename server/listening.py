@@ -47,11 +47,6 @@ TAKEN_WITHIN_S: Final = 60.0
 """How long a client may leave everything that was sent to it untouched."""
 
 
-_OBJECTS_BEFORE_COLLECTION: Final = 10_000
-"""New objects that make the collector look for cycles. To wake a thousand followers makes a few
-thousand that are gone at once; at the usual 700 the collector would take a tenth of the time."""
-
-
 class ListenFailed(OperatorError):
     """The address cannot be listened on; the message says why."""
 
@@ -139,8 +134,6 @@ async def listening(app: ASGIApp, bound: socket.socket, settings: Settings) -> A
     waited for.
     """
     _give_up_dead_clients(bound)
-    usual = gc.get_threshold()
-    gc.set_threshold(_OBJECTS_BEFORE_COLLECTION, *usual[1:])
     server = _Server(_uvicorn_config(app, settings), settings.shutdown_grace_s * _SHARE_OF_REQUESTS)
     serving = asyncio.create_task(server.serve(sockets=[bound]))
     ready = asyncio.create_task(server.ready.wait())
@@ -149,9 +142,11 @@ async def listening(app: ASGIApp, bound: socket.socket, settings: Settings) -> A
         if not ready.done():
             ready.cancel()
             await serving
+        # What is there now stays: to look for garbage among it would stop everything for 60 ms.
+        gc.freeze()
         yield
     finally:
-        gc.set_threshold(*usual)
+        gc.unfreeze()
         server.should_exit = True
         await serving
         await server.cut_off(settings.shutdown_grace_s * (1 - _SHARE_OF_REQUESTS) / 2)

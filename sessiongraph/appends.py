@@ -8,8 +8,9 @@ there is a conflict.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from sessiongraph.corpus import Corpus
 from sessiongraph.errors import LogConflict

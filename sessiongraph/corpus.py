@@ -12,8 +12,10 @@ from __future__ import annotations
 import heapq
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Protocol
+
+import msgspec
 
 from sessiongraph.citations import CitedKey, SessionCitation, cited_key
 from sessiongraph.directories import lies_within
@@ -22,7 +24,7 @@ from sessiongraph.event import Seq
 from sessiongraph.filters import Availability, SessionSelection, contains_title
 from sessiongraph.header import EpochMillis, SessionHeader
 from sessiongraph.live_session import LiveCapture
-from sessiongraph.live_tail import LiveTail, TailedLog
+from sessiongraph.live_tail import NO_TAIL, LiveTail, TailedLog
 from sessiongraph.ports import (
     ChildLink,
     CorpusCounts,
@@ -36,8 +38,7 @@ from sessiongraph.ports import (
 from sessiongraph.visibility import EVERYWHERE, Visibility
 
 
-@dataclass(slots=True, eq=False)
-class LogicalSession:
+class LogicalSession(msgspec.Struct, eq=False):
     """One session of the corpus as one observation sees it.
 
     header: the live one when the session is live, else the stored one.
@@ -54,7 +55,7 @@ class LogicalSession:
     title: str | None
     prompted_at: EpochMillis | None
     epoch: int
-    log: TailedLog = field(repr=False)
+    log: TailedLog
     conflict: SourceConflict | None = None
 
     def key(self) -> SessionKey:
@@ -299,7 +300,7 @@ class CorpusView:
                 stored.title,
                 stored.prompted_at,
                 stored.epoch,
-                TailedLog(self._reader, stored, LiveTail(session_id), self._failure),
+                TailedLog(self._reader, stored, NO_TAIL, self._failure),
             )
         return self._beyond(capture, stored)
 

@@ -12,10 +12,11 @@ and :meth:`DeltaRun.members` gives exactly the events that it stands for.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import accumulate
 from typing import Any, Final
+
+import msgspec
 
 from sessiongraph import lossless
 from sessiongraph.header import EpochMillis
@@ -31,8 +32,7 @@ MESSAGE_TYPES: Final = frozenset(
 CHUNK_TYPE: Final = "assistant/chunk"
 
 
-@dataclass(frozen=True, slots=True)
-class SurfaceOp:
+class SurfaceOp(msgspec.Struct, frozen=True, gc=False):
     """How a message event enters the surface: at the tail, or in the place of current nodes.
 
     start, end: the first and last node that it replaces, both None for an append.
@@ -49,8 +49,7 @@ class SurfaceOp:
 APPEND: Final = SurfaceOp()
 
 
-@dataclass(slots=True, eq=False)
-class SessionEvent:
+class SessionEvent(msgspec.Struct, eq=False):
     """One event as logged.
 
     payload: the JSON text of ``data``, UTF-8.
@@ -64,7 +63,7 @@ class SessionEvent:
     surface_op: SurfaceOp | None = None
     source_event_seqs: tuple[Seq, ...] | None = None
     ignorable: bool = False
-    _data: Any = field(default=None, repr=False)
+    _data: Any = None
 
     @property
     def data(self) -> dict[str, Any]:
@@ -107,8 +106,7 @@ class DeltaKind(StrEnum):
     TOOL_CALL = "tool-call-chunks"
 
 
-@dataclass(slots=True, eq=False)
-class DeltaRun:
+class DeltaRun(msgspec.Struct, eq=False):
     """Consecutive ``assistant/chunk`` events of one stream, kept as one.
 
     time: of the first member; member k is ``sum(gaps[:k])`` ms later.
@@ -193,8 +191,7 @@ class EventSurface(StrEnum):
     LOG_ONLY = "log-only"
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+class Placement(msgspec.Struct, frozen=True, gc=False):
     """Where one event stands.
 
     position: order key among surface nodes; None for log-only events.
@@ -214,8 +211,7 @@ class Placement:
 LOG_ONLY: Final = Placement()
 
 
-@dataclass(slots=True, eq=False)
-class PlacedEvent:
+class PlacedEvent(msgspec.Struct, eq=False):
     """An event together with its log and its placement in one observation.
 
     elided: the ``stream`` of the payload is left out; ask the store for the whole payload before

@@ -8,9 +8,10 @@ conflict (log.md, "Header") and never resolved by guessing.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
+
+import msgspec
 
 EpochMillis = int
 """Milliseconds since the Unix epoch."""
@@ -29,8 +30,7 @@ class SourceKind(StrEnum):
     OTHER = "other"
 
 
-@dataclass(frozen=True, slots=True)
-class SessionSource:
+class SessionSource(msgspec.Struct, frozen=True):
     """Where a session was read from.
 
     path: the recorder's file on the machine that imported it; None for our own API.
@@ -44,8 +44,7 @@ class SessionSource:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SessionHeader:
+class SessionHeader(msgspec.Struct, frozen=True):
     """What is true of a session from its first moment on.
 
     version: the recorder's format generation, 0 to 4 (above 4: a fork of the recorder).
@@ -64,8 +63,8 @@ class SessionHeader:
     origin: str | None = None
     delegation_depth: int = 0
     agent_preset: str | None = None
-    source: SessionSource = field(default_factory=SessionSource)
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    source: SessionSource = msgspec.field(default_factory=SessionSource)
+    extra: Mapping[str, Any] = msgspec.field(default_factory=dict)
 
     def identity(self) -> tuple[int, EpochMillis, str | None, str | None, int | None, int]:
         """The fields in which two observations of one id must agree."""

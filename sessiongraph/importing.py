@@ -26,11 +26,13 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Final
+
+from msgspec.structs import replace
 
 from sessiongraph.errors import SessionGraphError
 from sessiongraph.event import Entry, Seq

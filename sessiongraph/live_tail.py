@@ -10,8 +10,9 @@ a sick disk does not hide what is in memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
 
 from sessiongraph.citations import CitingKey, SessionCitation, cited_in, citing_key
 from sessiongraph.errors import PersistenceFailed, SessionGraphError
@@ -26,30 +27,31 @@ from sessiongraph.ports import (
 )
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class LiveTail:
     """The events of a live session behind one observation of its stored log."""
 
-    session_id: str
-    events: dict[Seq, PlacedEvent] = field(default_factory=dict)
-    replacers: dict[Seq, Seq] = field(default_factory=dict)
-    removed: dict[Seq, tuple[Seq, ...]] = field(default_factory=dict)
+    events: Mapping[Seq, PlacedEvent]
+    replacers: Mapping[Seq, Seq]
+    removed: Mapping[Seq, tuple[Seq, ...]]
 
     @classmethod
     def of(cls, session_id: str, entries: Iterable[PlacedEntry]) -> LiveTail:
         """The tail made of some entries in order."""
-        tail = cls(session_id)
+        events: dict[Seq, PlacedEvent] = {}
+        replacers: dict[Seq, Seq] = {}
+        removed: dict[Seq, tuple[Seq, ...]] = {}
         entries = list(entries)
         for each in entries:
             if each.transition.removed:
-                tail.removed[each.transition.seq] = each.transition.removed
-                tail.replacers.update(dict.fromkeys(each.transition.removed, each.transition.seq))
+                removed[each.transition.seq] = each.transition.removed
+                replacers.update(dict.fromkeys(each.transition.removed, each.transition.seq))
         for each in entries:
             event = each.entry
             assert isinstance(event, SessionEvent), "a live session appends single events"
-            placement = Placement(each.transition.position, tail.replacers.get(event.seq))
-            tail.events[event.seq] = PlacedEvent(session_id, event, placement)
-        return tail
+            placement = Placement(each.transition.position, replacers.get(event.seq))
+            events[event.seq] = PlacedEvent(session_id, event, placement)
+        return cls(events, replacers, removed)
 
     def corrected(self, placed: PlacedEvent) -> PlacedEvent:
         """A stored event as it stands now."""
@@ -58,6 +60,10 @@ class LiveTail:
             return placed
         placement = Placement(placed.placement.position, replacer)
         return PlacedEvent(placed.session_id, placed.event, placement, placed.elided)
+
+
+NO_TAIL: Final = LiveTail({}, {}, {})
+"""The tail of every session that has accepted nothing beyond its stored log."""
 
 
 class TailedLog:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from sessiongraph.errors import BadUserInput
 from sessiongraph.header import LATEST_VERSION, EpochMillis, SessionHeader

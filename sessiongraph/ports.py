@@ -42,8 +42,7 @@ class SessionOrder(StrEnum):
     ACTIVE = "active"
 
 
-@dataclass(frozen=True, slots=True)
-class SessionKey:
+class SessionKey(msgspec.Struct, frozen=True, gc=False):
     """The place of a session in an order; what a list cursor holds."""
 
     created_at: EpochMillis
@@ -51,8 +50,7 @@ class SessionKey:
     prompted_at: EpochMillis | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class StoredSession:
+class StoredSession(msgspec.Struct, frozen=True):
     """A stored log as one observation sees it, without its events.
 
     log: the provider's own handle, meaningless outside it.
@@ -318,8 +316,7 @@ class PlacedEntry(msgspec.Struct, frozen=True, gc=False):
     transition: Transition
 
 
-@dataclass(frozen=True, slots=True)
-class RecordingState:
+class RecordingState(msgspec.Struct, frozen=True):
     """How far a recorder's file has been read.
 
     size, modified_ns: of the file when it was last looked at; equal ones mean it is unchanged.

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
+from msgspec.structs import replace as changed
+
 from sessiongraph.carried import carried_in
 from sessiongraph.citations import (
     CitedKey,
@@ -213,7 +215,7 @@ class PlainReader:
     ) -> list[SessionCitation]:
         log = self.log_of(session)
         found = [
-            replace(each, log=session.log)
+            changed(each, log=session.log)
             for each in cited_in([log.placed(event) for event in log.events])
             if after is None or (each.seq, each.ordinal) > after
         ]
@@ -229,7 +231,7 @@ class PlainReader:
     ) -> list[SessionCitation]:
         logs = [log for log in self._logs.values() if plain_within(log.header.cwd, within)]
         found = [
-            replace(each, log=log.stored.log)
+            changed(each, log=log.stored.log)
             for log in sorted(logs, key=lambda log: log.stored.log)
             for each in cited_in([log.placed(event) for event in log.events])
             if each.target_id == target_id
@@ -397,8 +399,8 @@ class PlainLogStore:
 
     async def detach(self, session_id: str, epoch: int, notes: Sequence[str]) -> Position:
         log = self._log_under(session_id, epoch)
-        source = replace(log.header.source, path=None, notes=tuple(notes))
-        self._logs[session_id] = replace(log, header=replace(log.header, source=source))
+        source = changed(log.header.source, path=None, notes=tuple(notes))
+        self._logs[session_id] = replace(log, header=changed(log.header, source=source))
         for path, state in list(self._recordings.items()):
             if state.session_id == session_id:
                 del self._recordings[path]
@@ -580,7 +582,7 @@ def prefix_of(entries: Sequence[Entry], boundary: Seq) -> list[Entry]:
             break
         if isinstance(entry, DeltaRun) and entry.last_seq > boundary:
             count = boundary - entry.seq + 1
-            entry = replace(entry, texts=entry.texts[:count], gaps=entry.gaps[: count - 1])
+            entry = changed(entry, texts=entry.texts[:count], gaps=entry.gaps[: count - 1])
         prefix.append(entry)
     return prefix
 

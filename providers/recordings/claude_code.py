@@ -11,11 +11,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from providers.recordings.claude_folder import ClaudeFolder
 from providers.recordings.claude_records import (

@@ -12,10 +12,10 @@ A compaction replaces the whole surface but for the messages that its boundary s
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from providers.recordings.claude_records import (
     FAMILY,

@@ -12,10 +12,10 @@ the records whose time is that of the first line.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from providers.recordings.codex_pairs import Pairs, Said
 from providers.recordings.codex_records import (

@@ -17,10 +17,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from providers.recordings.dsh_files import generation_of, superseded
 from providers.recordings.dsh_header import NotAHeader, looks_like_header, read_header

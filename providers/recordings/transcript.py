@@ -16,11 +16,11 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
 import msgspec
+from msgspec.structs import replace
 
 from providers.recordings.fingerprint import fingerprint, mark_of
 from providers.recordings.growing_file import opened_to_go_on

@@ -16,6 +16,7 @@ COLUMNS: Final = (
     "prompted_at"
 )
 _NAMES: Final = COLUMNS.split(", ")
+_KINDS: Final = {kind.value: kind for kind in SourceKind}
 
 
 UNREADABLE: Final = "Parts of the stored header cannot be read."
@@ -29,13 +30,13 @@ def session_of(row: tuple[Any, ...]) -> StoredSession:
     """
     try:
         return _whole_session(row)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, KeyError):
         readable = dict(zip(_NAMES, row, strict=True))
         for name in ("id", "cwd", "parent", "origin", "agent_preset", "source_path", "title"):
             if readable[name] is not None:
                 text = bytes(readable[name]).decode("utf-8", "replace")
                 readable[name] = to_octets(text)
-        if readable["source_kind"] not in {kind.value for kind in SourceKind}:
+        if readable["source_kind"] not in _KINDS:
             readable["source_kind"] = SourceKind.OTHER.value
         readable["notes"] = json_octets([UNREADABLE])
         readable["extra"] = json_octets({})
@@ -48,7 +49,7 @@ def _whole_session(row: tuple[Any, ...]) -> StoredSession:
         preset, kind, path, imported_at, notes, extra, last_seq, title, prompted_at,
     ) = row  # fmt: skip
     source = SessionSource(
-        SourceKind(kind),
+        _KINDS[kind],
         _text(path),
         imported_at,
         tuple(_decoded(notes, list)) if notes != b"[]" else (),

@@ -55,9 +55,11 @@ def test_bytes_are_given_only_if_they_are_json(text: bytes) -> None:
 
 
 @pytest.mark.parametrize("event_type", ["session/title", "user/message", "turn/end"])
-def test_the_shape_of_a_damaged_payload_is_a_corrupt_session(event_type: str) -> None:
+def test_a_damaged_payload_has_no_shape_and_fails_where_it_is_asked_for(event_type: str) -> None:
+    event = placed(b"{", event_type)
+    assert shape(event) is Shape.GENERIC
     with pytest.raises(CorruptSession, match="event 0 of 's'"):
-        shape(placed(b"{", event_type))
+        payload_at_hand(event)
 
 
 def test_payloads_of_types_without_a_shape_are_not_looked_into() -> None:

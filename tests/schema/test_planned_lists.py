@@ -31,7 +31,7 @@ from graphql import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schema.declaration import Resolution
+from schema.declaration import Resolution, always_resolves
 from schema.planned_lists import PlannedLists
 from schema.response import encode_response
 from schema.served import build_schema
@@ -273,6 +273,31 @@ class Named:
         return value.values.get("kind", "Thing")  # type: ignore[no-any-return]
 
 
+@strawberry.interface
+class Sure:
+    name: str
+    number: int
+
+    @staticmethod
+    @always_resolves
+    def resolve_type(value: Any, _info: object, _interface: object) -> str:
+        return "Beta" if getattr(value, "values", {}).get("kind") == "Other" else "Alpha"
+
+    @staticmethod
+    def is_type_of(value: Any, _info: object) -> bool:
+        return isinstance(value, Anything)
+
+
+@strawberry.type
+class Alpha(Sure):
+    small: int | None
+
+
+@strawberry.type
+class Beta(Sure):
+    flag: bool | None
+
+
 @strawberry.type
 class Thing(Named):
     number: int
@@ -328,10 +353,11 @@ class Query:
     things: list[Thing | None] | None = strawberry.field(resolver=_things)
     all: list[Thing] | None = strawberry.field(resolver=_things)
     named: list[Named | None] | None = strawberry.field(resolver=_things)
+    sure: list[Sure | None] | None = strawberry.field(resolver=_things)
 
 
 WORLD = [
-    strawberry.Schema(Query, types=[Other], execution_context_class=executor)
+    strawberry.Schema(Query, types=[Other, Alpha, Beta], execution_context_class=executor)
     for executor in (None, PlannedLists)
 ]
 
@@ -381,6 +407,8 @@ things: st.SearchStrategy[Any] = st.deferred(
             "things { F }",
             "all { F }",
             "named { __typename name ... on Thing { F } ... on Other { size } }",
+            "sure { again: name number name }",
+            "sure { __typename number ... on Alpha { small } ... on Beta { flag } }",
         ]
     ),
     later=st.booleans(),
@@ -421,3 +449,25 @@ def test_plans_are_used_where_they_can_be(monkeypatch: pytest.MonkeyPatch) -> No
     )
     assert result.errors is None
     assert executed == ["things", *["awaited"] * 5]
+
+
+def test_a_selection_that_is_the_same_for_all_types_asks_for_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[Any] = []
+    interface = WORLD[1]._schema.type_map["Sure"]
+    assert isinstance(interface, GraphQLInterfaceType)
+    usual = interface.resolve_type
+    assert usual is not None
+
+    def counted(value: Any, *rest: Any) -> Any:
+        asked.append(value)
+        return usual(value, *rest)
+
+    counted.always_resolves = True  # type: ignore[attr-defined]
+    monkeypatch.setattr(interface, "resolve_type", counted)
+    items = [Anything({"name": str(number), "number": number}) for number in range(5)]
+    for query, times in (("{ sure { name number } }", 0), ("{ sure { __typename } }", 5)):
+        result = asyncio.run(WORLD[1].execute(query, context_value=items))
+        assert result.errors is None
+        assert len(asked) == times

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
+from msgspec.structs import replace
 
 from sessiongraph.header import SessionHeader, SessionSource, SourceKind
 from tests.strategies import header, headers

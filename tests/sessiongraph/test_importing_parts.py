@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from providers.sqlite.log_store import SqliteLogStore
 from sessiongraph.ports import NEVER_UNCHANGED

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pytest
+from msgspec.structs import replace
 
 from server.frames import FrameGroup, SharedFrames, frame_key
 from sessiongraph.corpus_changes import ChangeKind, CorpusChange

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from itertools import takewhile
 from string import ascii_letters, digits
 
@@ -203,7 +202,7 @@ def test_the_error_repeats_only_the_beginning_of_a_long_attempt() -> None:
     ],
     ids=lambda text: text[:12],
 )
+@pytest.mark.timeout(60)
 def test_reading_is_linear_in_the_text(text: str) -> None:
-    start = time.perf_counter()
+    """Seconds at worst; what looks twice at a megabyte of beginnings takes hours."""
     parsed(text)
-    assert time.perf_counter() - start < 2
