@@ -21,13 +21,14 @@ from resolvers.unbroken import Unbroken
 from resolvers.view_loading import ViewLoading, required
 from sessiongraph.access import EVERYTHING, Grant
 from sessiongraph.corpus_changes import CorpusChanges
-from sessiongraph.errors import Aborted, SearchDisabled
+from sessiongraph.errors import Aborted, SearchDisabled, SessionNotFound
 from sessiongraph.following import Following
 from sessiongraph.import_jobs import ImportJobs
 from sessiongraph.projections.service import Projections
 from sessiongraph.query import Observation, SessionQuery
 from sessiongraph.references.prepare import ReferenceService
 from sessiongraph.search.service import Search
+from sessiongraph.visibility import Visibility
 from sessiongraph.writing import SessionWriting
 
 
@@ -91,9 +92,29 @@ class RequestContext:
                 raise OperationOver
             if self._observation is None:
                 self._observation = await self._resources.enter_async_context(
-                    self.services.query.observe()
+                    self.services.query.observe(self.seen)
                 )
             return self._observation
+
+    @property
+    def seen(self) -> Visibility:
+        """Which sessions exist for the caller."""
+        return self.services.grant.visibility
+
+    async def require_seen(self, session_id: str) -> None:
+        """Refuse to go near a session that does not exist for the caller.
+
+        What does not show a session through the observation asks here first. Nothing is held
+        afterwards, so that the disk can be waited for.
+
+        Raises:
+            SessionNotFound: there is no such session, or it is elsewhere; nobody can tell which.
+        """
+        if self.seen.is_confined:
+            found = await self.loaders.sessions.load(session_id)
+            await self.renew()
+            if found is None:
+                raise SessionNotFound(f"no session has the id {session_id!r}")
 
     @property
     def writing(self) -> SessionWriting:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import aclosing
+from dataclasses import replace
 
 from resolvers.context import RequestContext
 from sessiongraph.corpus import LogicalSession
-from sessiongraph.corpus_changes import CorpusChange
+from sessiongraph.corpus_changes import ChangeKind, CorpusChange
 from sessiongraph.errors import BadUserInput
 from sessiongraph.event import PlacedEvent, Seq
+from sessiongraph.query import SessionQuery
+from sessiongraph.visibility import Visibility
 
 
 async def follow_events(
@@ -28,6 +32,7 @@ async def follow_events(
     if after_seq < -1:
         raise BadUserInput(f"afterSeq is -1 (everything) or a seq, not {after_seq}")
     following = context.following
+    await context.require_seen(session_id)
     await context.writing.flush(session_id)
     return following.events(session_id, after_seq)
 
@@ -38,12 +43,41 @@ def follow_corpus(context: RequestContext, after: str | None) -> AsyncIterator[C
     Raises:
         InvalidCursor, StaleCursor: from the stream, see :meth:`CorpusChanges.follow`.
     """
-    return context.changes.follow(after)
+    changes = context.changes.follow(after, context.seen.scope())
+    if context.seen.is_confined:
+        return _seen_changes(changes, context.services.query, context.seen)
+    return changes
+
+
+async def _seen_changes(
+    changes: AsyncIterator[CorpusChange], query: SessionQuery, seen: Visibility
+) -> AsyncIterator[CorpusChange]:
+    """The changes of sessions that exist for the caller, as they look to the caller.
+
+    Where a session is now decides, and for what is gone where it was. A log that was read anew may
+    have come from elsewhere, or have gone there.
+    """
+    async with aclosing(changes):  # type: ignore[type-var]
+        async for change in changes:
+            was_there = seen.admits_directory(change.removed_cwd)
+            if change.kind is ChangeKind.DELETED:
+                if was_there:
+                    yield change
+                continue
+            async with query.observe(seen) as observation:
+                is_there = bool(await observation.find([change.session_id]))
+            if change.kind is not ChangeKind.REPLACED:
+                if is_there:
+                    yield change
+            elif is_there:
+                yield change if was_there else replace(change, kind=ChangeKind.IMPORTED)
+            elif was_there:
+                yield replace(change, kind=ChangeKind.DELETED)
 
 
 def change_cursor(context: RequestContext, change: CorpusChange) -> str:
     """The cursor after which the next change comes."""
-    return context.changes.cursor(change)
+    return context.changes.cursor(change, context.seen.scope())
 
 
 async def changed_session(context: RequestContext, change: CorpusChange) -> LogicalSession | None:

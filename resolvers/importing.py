@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 from resolvers.context import RequestContext
+from sessiongraph.errors import Forbidden
 from sessiongraph.import_jobs import ImportStatus
 
 
@@ -15,9 +16,11 @@ def begin_import(
     """Begin to read recorders' files on the server's own disk.
 
     Raises:
+        Forbidden: the caller is confined to some directories.
         BadUserInput: there is no path, or one that is not absolute.
         PersistenceFailed: this program only reads.
     """
+    _require_everything(context)
     return context.imports.begin(
         [Path(path) for path in paths], dry_run=dry_run, restore_deleted=restore_deleted
     )
@@ -27,7 +30,15 @@ def follow_import(context: RequestContext, job_id: str) -> AsyncIterator[ImportS
     """How far an import is, until it is done.
 
     Raises:
+        Forbidden: the caller is confined to some directories.
         BadUserInput: there is none with this id.
         PersistenceFailed: this program only reads.
     """
+    _require_everything(context)
     return context.imports.follow(job_id)
+
+
+def _require_everything(context: RequestContext) -> None:
+    """Files hold sessions of any directory, and reports name them."""
+    if context.seen.is_confined:
+        raise Forbidden("this token is confined to some directories, and imports are not")

@@ -43,6 +43,7 @@ async def follow_views(
         LogReplaced, CorruptSession: from the stream, see :meth:`Projections.subscribe`.
     """
     projections = context.projections
+    await context.require_seen(session_id)
     await context.writing.flush(session_id)
     return projections.subscribe(session_id, _named(keys))
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from resolvers.context import RequestContext
-from resolvers.writing import Appended, appended_events
+from resolvers.writing import Appended, appended_events, naming_no_file
 from sessiongraph.citations import SessionCitation
 from sessiongraph.corpus import LogicalSession
 from sessiongraph.errors import SessionNotFound
@@ -50,7 +50,7 @@ async def prepare_message(
     """
     if await context.loaders.sessions.load(session_id) is None:
         raise SessionNotFound(f"no session has the id {session_id!r}")
-    return await context.references.prepare(session_id, text, references)
+    return await context.references.prepare(session_id, text, references, context.seen)
 
 
 async def post_message(
@@ -73,15 +73,17 @@ async def post_message(
             :meth:`SessionWriting.append`.
     """
     await context.renew()
+    await context.require_seen(session_id)
     if expected_seq is not None:
         session = await context.loaders.sessions.load(session_id)
         before = session and await posted_before(session, expected_seq, text, references)
         if before:
             return Posted(session_id, before[0].seq, before[-1].seq)
         await context.renew()
-    prepared = await context.references.prepare(session_id, text, references)
+    prepared = await context.references.prepare(session_id, text, references, context.seen)
     events = events_to_post(session_id, prepared, expected_seq)
-    appended = await context.writing.append(session_id, events, expected_seq, durability)
+    with naming_no_file(context, session_id):
+        appended = await context.writing.append(session_id, events, expected_seq, durability)
     return Posted(session_id, appended[0].seq, appended[-1].seq)
 
 

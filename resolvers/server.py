@@ -11,7 +11,8 @@ from resolvers.context import RequestContext
 class ServerFacts:
     """The server and its corpus in numbers.
 
-    index_lag: commits that the search index has not reached yet; None when search is off.
+    index_lag: commits that the search index has not reached yet; None when search is off, and for
+        a caller who must not learn of commits elsewhere.
     projection_keys: of the views that clients can ask for.
     """
 
@@ -31,7 +32,7 @@ async def read_server_facts(context: RequestContext) -> ServerFacts:
     return ServerFacts(
         version=context.services.version,
         search_enabled=search is not None,
-        index_lag=None if search is None else await search.lag(),
+        index_lag=None if search is None or context.seen.is_confined else await search.lag(),
         sessions=counts.sessions,
         events=counts.events,
         projection_keys=[] if projections is None else projections.registry.keys(),

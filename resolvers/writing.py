@@ -10,14 +10,21 @@ in the log, or it is not, before anybody waits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from resolvers.context import RequestContext
 from resolvers.projections import checkpoint_closed
 from sessiongraph.corpus import LogicalSession
-from sessiongraph.errors import BadUserInput, EventNotFound, SessionNotFound
+from sessiongraph.errors import (
+    BadUserInput,
+    EventNotFound,
+    Forbidden,
+    LogReadOnly,
+    SessionNotFound,
+)
 from sessiongraph.event import PlacedEvent, Seq
 from sessiongraph.filters import ALL_EVENTS
 from sessiongraph.live_sessions import Durability
@@ -57,8 +64,11 @@ async def create_session(
     """Make a session live.
 
     Raises:
+        Forbidden: the caller could not see it afterwards.
         BadUserInput, LogConflict, PersistenceFailed: see :meth:`SessionWriting.create`.
     """
+    if not context.seen.admits_directory(new.cwd):
+        raise Forbidden("this token makes sessions in its own directories only: give such a cwd")
     return Written(await _write(context, lambda writing: writing.create(new, durability)))
 
 
@@ -68,6 +78,7 @@ async def resume_session(context: RequestContext, session_id: str) -> Written:
     Raises:
         SessionNotFound, PersistenceFailed: see :meth:`SessionWriting.resume`.
     """
+    await context.require_seen(session_id)
     await _write(context, lambda writing: writing.resume(session_id))
     return Written(session_id)
 
@@ -86,7 +97,9 @@ async def append_events(
             :meth:`SessionWriting.append`.
     """
     await context.renew()
-    appended = await context.writing.append(session_id, events, expected_seq, durability)
+    await context.require_seen(session_id)
+    with naming_no_file(context, session_id):
+        appended = await context.writing.append(session_id, events, expected_seq, durability)
     return Appended(session_id, appended[0].seq, appended[-1].seq)
 
 
@@ -102,8 +115,10 @@ async def fork_session(
     """
     if session_id == "":
         raise BadUserInput("a session id cannot be empty")
+    await context.require_seen(source_id)
+    seen = context.seen
     return Written(
-        await _write(context, lambda writing: writing.fork(source_id, boundary, session_id))
+        await _write(context, lambda writing: writing.fork(source_id, boundary, session_id, seen))
     )
 
 
@@ -114,7 +129,9 @@ async def rename_session(context: RequestContext, session_id: str, title: str) -
         SessionNotFound, LogReadOnly, BadUserInput, PersistenceFailed: see
             :meth:`SessionWriting.rename`.
     """
-    await _write(context, lambda writing: writing.rename(session_id, title))
+    await context.require_seen(session_id)
+    with naming_no_file(context, session_id):
+        await _write(context, lambda writing: writing.rename(session_id, title))
     return Written(session_id)
 
 
@@ -125,6 +142,7 @@ async def flush_session(context: RequestContext, session_id: str) -> Written:
         SessionNotFound, PersistenceFailed: see :meth:`SessionWriting.flush`.
     """
     await context.renew()
+    await context.require_seen(session_id)
     await context.writing.flush(session_id)
     return Written(session_id)
 
@@ -135,19 +153,37 @@ async def close_session(context: RequestContext, session_id: str) -> Written:
     Raises:
         SessionNotFound, PersistenceFailed: see :meth:`SessionWriting.close`.
     """
+    await context.require_seen(session_id)
     await _write(context, lambda writing: writing.close(session_id))
     await checkpoint_closed(context, session_id)
     return Written(session_id)
 
 
 async def delete_session(context: RequestContext, session_id: str) -> Deleted:
-    """Remove a session for good.
+    """Remove a session for good; one that does not exist for the caller is gone already.
 
     Raises:
         PersistenceFailed: see :meth:`SessionWriting.delete`.
     """
+    try:
+        await context.require_seen(session_id)
+    except SessionNotFound:
+        return Deleted(session_id)
     await _write(context, lambda writing: writing.delete(session_id))
     return Deleted(session_id)
+
+
+@contextmanager
+def naming_no_file(context: RequestContext, session_id: str) -> Iterator[None]:
+    """Refuse to write to a recorder's session as always, to confined callers without its file."""
+    try:
+        yield
+    except LogReadOnly:
+        if not context.seen.is_confined:
+            raise
+        raise LogReadOnly(
+            f"{session_id!r} was read from a recorder's file: fork it, or resume it to detach it"
+        ) from None
 
 
 async def session_after(context: RequestContext, written: Written) -> LogicalSession:

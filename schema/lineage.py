@@ -85,7 +85,9 @@ class PartialLineage(SessionLineage):
     """A lineage that ends at a parent that is not in the corpus."""
 
     unresolved_parent_id: strawberry.ID = resolved(
-        unresolved_parent_id, "The first parent that is not there."
+        unresolved_parent_id,
+        "The first parent that is not there; empty, which no id is, for a client that is confined "
+        "to directories.",
     )
 
 

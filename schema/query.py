@@ -75,7 +75,10 @@ class ServerInfo:
     version: str
     search_enabled: bool
     index_lag: SafeInt | None = strawberry.field(
-        description="Commits that the index has not reached yet; null when search is off."
+        description=(
+            "Commits that the index has not reached yet; null when search is off, and for a client "
+            "that is confined to directories."
+        )
     )
     sessions: int
     events: SafeInt
@@ -150,7 +153,8 @@ class Query:
 
     @field(
         SessionSearchConnection | None,
-        "Sessions ranked by their strongest matching event.",
+        "Sessions ranked by their strongest matching event. For a client that is confined to "
+        "directories all matches are equally strong, so the newest come first.",
     )
     async def search_sessions(
         self,

@@ -43,14 +43,18 @@ class SessionSource:
 
     kind: SourceKind
     path: str | None = strawberry.field(
-        description="The recorder's file on the machine that imported it."
+        description=(
+            "The recorder's file on the machine that imported it; null for a client that is "
+            "confined to directories."
+        )
     )
     imported_at: EpochMillis | None = strawberry.field(
         description="When the log became visible here."
     )
     notes: list[str] = strawberry.field(
         description=(
-            "What the reader found worth saying: unofficial format, opaque events, a torn tail."
+            "What the reader found worth saying: unofficial format, opaque events, a torn tail. A "
+            "client that is confined to directories is not told what names a file."
         )
     )
 
@@ -63,7 +67,12 @@ class SessionHeader:
     version: int = strawberry.field(description="The recorder's format generation.")
     created_at: EpochMillis
     cwd: str | None = strawberry.field(description="The working directory as recorded.")
-    parent_session: strawberry.ID | None
+    parent_session: strawberry.ID | None = strawberry.field(
+        description=(
+            "Empty, which no id is, when there is a parent that a client confined to directories "
+            "cannot see."
+        )
+    )
     seed_length: int | None = strawberry.field(
         description="How many leading events were inherited from the parent."
     )

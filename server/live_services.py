@@ -203,8 +203,8 @@ class _Told(Lifecycle):
         self._projections.closed(session_id)
 
     @override
-    def deleted(self, session_id: str) -> None:
-        self._changes.deleted(session_id)
+    def deleted(self, session_id: str, cwd: str | None) -> None:
+        self._changes.deleted(session_id, cwd)
 
 
 def _projection_limits(settings: Settings) -> ProjectionLimits:

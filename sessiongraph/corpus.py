@@ -10,7 +10,7 @@ these two (log.md, "The two places").
 from __future__ import annotations
 
 import heapq
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from typing import Any, Protocol
@@ -18,6 +18,7 @@ from typing import Any, Protocol
 import msgspec
 
 from sessiongraph.citations import CitedKey, SessionCitation, cited_key
+from sessiongraph.directories import lies_within
 from sessiongraph.errors import PersistenceFailed, SourceConflict
 from sessiongraph.event import Seq
 from sessiongraph.filters import Availability, SessionSelection, contains_title
@@ -34,6 +35,7 @@ from sessiongraph.ports import (
     SessionOrder,
     StoredSession,
 )
+from sessiongraph.visibility import EVERYWHERE, Visibility
 
 
 class LogicalSession(msgspec.Struct, eq=False):
@@ -97,6 +99,9 @@ class LiveCorpus(Protocol):
 class CorpusView:
     """One observation of the whole corpus."""
 
+    seen: Visibility = EVERYWHERE
+    """Which sessions exist here."""
+
     def __init__(
         self, reader: LogReader | None, live: LiveView, failure: PersistenceFailed | None = None
     ) -> None:
@@ -125,9 +130,13 @@ class CorpusView:
             raise self._failure or PersistenceFailed("the store cannot be read")
         return self._reader
 
+    def narrowed(self, selection: SessionSelection) -> SessionSelection:
+        """A selection of the sessions that exist here."""
+        return selection
+
     async def counts(self) -> CorpusCounts:
         """How many sessions and events there are."""
-        counts = await self.reader.counts()
+        counts = await self.reader.counts(self.seen.within)
         ahead = await self.find(self._live.ahead)
         unstored = sum(1 for session in ahead.values() if not session.persisted)
         beyond = sum(session.log.tail_length for session in ahead.values())
@@ -142,7 +151,7 @@ class CorpusView:
         try:
             stored = await self.reader.find(ids)
         except PersistenceFailed:
-            if any(session_id not in self._live.ids for session_id in ids):
+            if not all(map(self._is_open, ids)):
                 raise
             return {session_id: self._from_memory(session_id) for session_id in ids}
         found: dict[str, LogicalSession] = {}
@@ -200,7 +209,9 @@ class CorpusView:
         self, target_id: str, *, limit: int, after: CitedKey | None = None
     ) -> list[SessionCitation]:
         """Citations of a session, those that are in memory alone last."""
-        found = await self.reader.cited_by(target_id, limit=limit, after=after)
+        found = await self.reader.cited_by(
+            target_id, limit=limit, after=after, within=self.seen.within
+        )
         if len(found) < limit:
             ahead = await self.find(self._live.ahead)
             unstored = sorted(
@@ -235,7 +246,8 @@ class CorpusView:
 
     async def descendants(self, session_id: str) -> list[ChildLink]:
         """Every edge below a session, in no order."""
-        links = await self.reader.descendants(session_id)
+        within = self.seen.within
+        links = await self.reader.descendants(session_id, within)
         known = {session_id, *(link.session_id for link in links)}
         pending = dict(self._only_live)
         while pending:
@@ -247,7 +259,7 @@ class CorpusView:
                 del pending[header.session_id]
                 assert header.parent_session is not None
                 more = [ChildLink(header.session_id, header.parent_session, header.created_at)]
-                more += await self.reader.descendants(header.session_id)
+                more += await self.reader.descendants(header.session_id, within)
                 more = [link for link in more if link.session_id not in known]
                 known.update(link.session_id for link in more)
                 links += more
@@ -272,6 +284,8 @@ class CorpusView:
         """One session out of its two places; None when it is in neither."""
         header = self._live.header(session_id)
         if header is not None and stored is not None and header.conflicts_with(stored.header):
+            if not self.seen.admits(stored.header):
+                return self._session(session_id, None)
             return self._conflicting(session_id, header, stored)
         capture = self._live.ahead.get(session_id)
         if capture is None or _is_outdated(capture, stored):
@@ -289,6 +303,10 @@ class CorpusView:
                 TailedLog(self._reader, stored, NO_TAIL, self._failure),
             )
         return self._beyond(capture, stored)
+
+    def _is_open(self, session_id: str) -> bool:
+        """Whether a session can be seen without the store."""
+        return session_id in self._live.ids
 
     def _is_live(self, session_id: str) -> bool:
         return session_id in self._live.ids or session_id in self._live.followed
@@ -407,6 +425,7 @@ def admits_session(selection: SessionSelection, session: LogicalSession) -> bool
         and (selection.parents is None or header.parent_session in selection.parents)
         and (selection.sources is None or header.source.kind in selection.sources)
         and (selection.origins is None or header.origin in selection.origins)
+        and (selection.within is None or lies_within(header.cwd, selection.within))
         and all(contains_title(session.title, part) for part in selection.titles)
     )
 
@@ -422,6 +441,10 @@ def _path(session_id: str, known: Mapping[str, LogicalSession]) -> list[LogicalS
             seen.add(session.session_id)
             path.append(session)
     return path
+
+
+ShowCorpus = Callable[[LogReader | None, LiveView, PersistenceFailed | None], CorpusView]
+"""Makes a view of what the store and the live sessions hold; the store may not be readable."""
 
 
 class _NothingLive:
@@ -452,10 +475,12 @@ class Corpus:
         self._live: LiveCorpus = live or _NothingLive()
 
     @asynccontextmanager
-    async def observe(self) -> AsyncIterator[CorpusView]:
+    async def observe(self, show: ShowCorpus = CorpusView) -> AsyncIterator[CorpusView]:
         """One observation: everything read through it is of the same moment.
 
         When the store cannot be read, what is live can still be seen.
+
+        show: makes the view of the two places.
         """
         async with AsyncExitStack() as resources:
             # The live half is captured first: what is committed in between is then in both parts,
@@ -466,4 +491,4 @@ class Corpus:
                 reader = await resources.enter_async_context(self._store.observe())
             except PersistenceFailed as error:
                 failure = error
-            yield CorpusView(reader, live, failure)
+            yield show(reader, live, failure)

@@ -50,11 +50,15 @@ _OF_COMMITS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class CorpusChange:
-    """One change of the list of sessions."""
+    """One change of the list of sessions.
+
+    removed_cwd: the working directory of what is gone with a deletion or a replacement.
+    """
 
     number: int
     kind: ChangeKind
     session_id: str
+    removed_cwd: str | None = None
 
 
 class CorpusChanges(Lifecycle):
@@ -88,9 +92,9 @@ class CorpusChanges(Lifecycle):
     def closed(self, session_id: str) -> None:
         self._add(ChangeKind.CLOSED, session_id)
 
-    def deleted(self, session_id: str) -> None:
+    def deleted(self, session_id: str, cwd: str | None) -> None:
         self._told_before_commit.discard(session_id)
-        self._add(ChangeKind.DELETED, session_id)
+        self._add(ChangeKind.DELETED, session_id, cwd)
 
     def commit(self, commit: Commit) -> None:
         """Take one commit of the feed into account."""
@@ -104,19 +108,21 @@ class CorpusChanges(Lifecycle):
         if kind is None and commit.relisted:
             kind = ChangeKind.UPDATED
         if kind is not None:
-            self._add(kind, commit.session_id)
+            self._add(kind, commit.session_id, commit.removed_cwd)
 
     def stop(self) -> None:
         """End every follower cleanly."""
         self._stopped = True
         self._wake()
 
-    def cursor(self, change: CorpusChange) -> str:
-        """The cursor of a change."""
-        return self._cursors.issue(_BRAND, self._run, [change.number])
+    def cursor(self, change: CorpusChange, scope: str = "") -> str:
+        """The cursor of a change, for those who see the same."""
+        return self._cursors.within(scope).issue(_BRAND, self._run, [change.number])
 
-    async def follow(self, after: str | None) -> AsyncIterator[CorpusChange]:
+    async def follow(self, after: str | None, scope: str = "") -> AsyncIterator[CorpusChange]:
         """Every change from now on, or after a cursor of the recent past.
+
+        scope: of those whose cursor it is.
 
         Raises:
             InvalidCursor: this server did not issue it.
@@ -124,7 +130,7 @@ class CorpusChanges(Lifecycle):
         """
         number = self._next
         if after is not None:
-            (last,) = self._cursors.read(_BRAND, self._run, after)
+            (last,) = self._cursors.within(scope).read(_BRAND, self._run, after)
             number = last + 1
         while True:
             news = self._news
@@ -140,8 +146,8 @@ class CorpusChanges(Lifecycle):
             else:
                 await news.wait()
 
-    def _add(self, kind: ChangeKind, session_id: str) -> None:
-        self._backlog.append(CorpusChange(self._next, kind, session_id))
+    def _add(self, kind: ChangeKind, session_id: str, removed_cwd: str | None = None) -> None:
+        self._backlog.append(CorpusChange(self._next, kind, session_id, removed_cwd))
         self._next += 1
         self._wake()
 

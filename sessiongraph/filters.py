@@ -157,6 +157,7 @@ class SessionSelection(_Selection):
 
     cwds, parents, origins: None inside a set admits sessions without one.
     titles: parts that the latest title must contain, each, in any case.
+    within: places at or below which the working directory must lie, none of them below another.
     """
 
     ids: frozenset[str] | None = None
@@ -167,6 +168,7 @@ class SessionSelection(_Selection):
     sources: frozenset[SourceKind] | None = None
     origins: frozenset[str | None] | None = None
     titles: tuple[str, ...] = ()
+    within: frozenset[str] | None = None
 
     def narrowed(
         self,
@@ -195,6 +197,7 @@ class SessionSelection(_Selection):
             self.sources if sources is None else _both(self.sources, sources),
             self.origins if origins is None else _both(self.origins, origins),
             self.titles + titles,
+            self.within,
         )
 
 

@@ -21,6 +21,7 @@ from typing import Final, Protocol
 import msgspec
 
 from sessiongraph.citations import CitedKey, CitingKey, SessionCitation
+from sessiongraph.directories import lies_within
 from sessiongraph.event import Entry, PlacedEvent, Seq
 from sessiongraph.filters import EventSelection, SessionSelection
 from sessiongraph.header import EpochMillis, SessionHeader, SourceKind
@@ -28,6 +29,10 @@ from sessiongraph.redaction import Redaction
 from sessiongraph.surface import SurfaceNode, Transition
 
 Position = int
+
+Within = frozenset[str] | None
+"""Places (:mod:`sessiongraph.directories`) at or below which the working directory of a session
+must lie to be counted or shown, none of them below another; None: anywhere."""
 
 
 class SessionOrder(StrEnum):
@@ -102,6 +107,7 @@ class Commit:
 
     first_seq, last_seq: the events that came; last_seq is before first_seq when none did.
     relisted: the latest title or prompt changed.
+    removed_cwd: the working directory of the log that is gone with a deletion or a replacement.
     """
 
     position: Position
@@ -111,6 +117,7 @@ class Commit:
     first_seq: Seq
     last_seq: Seq
     relisted: bool
+    removed_cwd: str | None = None
 
 
 class CommitFeed(Protocol):
@@ -143,16 +150,20 @@ class CoverQuery:
         each.
     limit: the most to answer.
     without: ids that are not meant.
+    within: places at or below which a session's working directory must lie; None: anywhere.
     """
 
     part: str
     cwd: str | None
     limit: int
     without: frozenset[str] = frozenset()
+    within: frozenset[str] | None = None
 
     def admits(self, header: SessionHeader, title: str | None) -> bool:
         """Whether a session is meant."""
         if header.session_id in self.without:
+            return False
+        if self.within is not None and not lies_within(header.cwd, self.within):
             return False
         part = self.part.casefold()
         covers = (header.session_id, header.cwd or "", title or "")
@@ -183,7 +194,9 @@ class LogReader(Protocol):
     @property
     def position(self) -> Position: ...
 
-    async def counts(self) -> CorpusCounts: ...
+    async def counts(self, within: Within = None) -> CorpusCounts:
+        """How much there is; O(1) everywhere, and as much as the sessions within some places."""
+        ...
 
     async def find(self, ids: Collection[str]) -> dict[str, StoredSession]:
         """The stored sessions among ``ids``, by id."""
@@ -209,8 +222,11 @@ class LogReader(Protocol):
         """For each id its known ancestors, nearest first, up to the first that repeats."""
         ...
 
-    async def descendants(self, session_id: str) -> list[ChildLink]:
-        """Every edge below a session, each session once, in no order."""
+    async def descendants(self, session_id: str, within: Within = None) -> list[ChildLink]:
+        """Every edge below a session, each session once, in no order.
+
+        What is elsewhere is left out, with all that is reached through it alone.
+        """
         ...
 
     async def events(
@@ -278,7 +294,12 @@ class LogReader(Protocol):
         ...
 
     async def cited_by(
-        self, target_id: str, *, limit: int, after: CitedKey | None = None
+        self,
+        target_id: str,
+        *,
+        limit: int,
+        after: CitedKey | None = None,
+        within: Within = None,
     ) -> list[SessionCitation]:
         """Citations of a session, which need not be stored, by log, seq and ordinal."""
         ...

@@ -11,9 +11,11 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from sessiongraph.citations import SessionCitation, cited_key, citing_key
+from sessiongraph.confined_view import ConfinedView
 from sessiongraph.corpus import Corpus, CorpusView, LogicalSession
 from sessiongraph.cursor import CursorCodec
 from sessiongraph.errors import (
@@ -32,6 +34,7 @@ from sessiongraph.paging import Page, PageRequest
 from sessiongraph.ports import CorpusCounts, CoverQuery, SessionKey, SessionOrder, WindowRequest
 from sessiongraph.text import SEMANTIC_TYPES, semantic_text
 from sessiongraph.trace import EventDocument, EventTrace, EventWindow
+from sessiongraph.visibility import EVERYWHERE, Visibility
 
 T = TypeVar("T")
 
@@ -102,10 +105,14 @@ class SessionQuery:
         self._limits = limits or QueryLimits()
 
     @asynccontextmanager
-    async def observe(self) -> AsyncIterator[Observation]:
-        """Everything asked inside is answered from one observation of the corpus."""
-        async with self._corpus.observe() as view:
-            yield Observation(view, self._cursors, self._limits)
+    async def observe(self, seen: Visibility = EVERYWHERE) -> AsyncIterator[Observation]:
+        """Everything asked inside is answered from one observation of the corpus.
+
+        seen: the sessions that exist for whoever asks.
+        """
+        show = partial(ConfinedView, seen) if seen.is_confined else CorpusView
+        async with self._corpus.observe(show) as view:
+            yield Observation(view, self._cursors.within(seen.scope()), self._limits)
 
 
 class Observation:

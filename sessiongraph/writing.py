@@ -39,6 +39,7 @@ from sessiongraph.ports import LogStore, PlacedEntry, StoredSession, WindowReque
 from sessiongraph.repair import closing_events
 from sessiongraph.surface import Transition
 from sessiongraph.turns import Turns
+from sessiongraph.visibility import EVERYWHERE, Visibility
 
 _TITLE: Final = "session/title"
 
@@ -57,7 +58,7 @@ class Lifecycle:
     def closed(self, session_id: str) -> None:
         """A live session went cold."""
 
-    def deleted(self, session_id: str) -> None:
+    def deleted(self, session_id: str, cwd: str | None) -> None:
         """A live session is gone of which nothing was on disk, so that no commit tells of it."""
 
 
@@ -152,8 +153,16 @@ class SessionWriting:
             raise NotLive(f"{session_id!r} is not live: resume it first")
         return await self._appends.append(session, events, expected_seq, durability)
 
-    async def fork(self, source_id: str, boundary: Seq | None, session_id: str | None) -> str:
+    async def fork(
+        self,
+        source_id: str,
+        boundary: Seq | None,
+        session_id: str | None,
+        seen: Visibility = EVERYWHERE,
+    ) -> str:
         """Make a live child from the events of a session up to and including ``boundary``.
+
+        seen: a child that was made before is found among these sessions only.
 
         Raises:
             SessionNotFound, EventNotFound: there is no such source or event.
@@ -168,6 +177,8 @@ class SessionWriting:
         async with self._turns.alone(child_id):
             child = await self._find(child_id)
             if child is not None:
+                if not seen.admits(child.header):
+                    raise LogConflict(f"the id {child_id!r} is taken")
                 return await self._forked_before(child, source_id, boundary)
             async with self._store.observe() as reader:
                 stored = (await reader.find([source_id])).get(source_id)
@@ -257,7 +268,7 @@ class SessionWriting:
                 raise
             self._live.discard(session_id)
             if session is not None and not was_stored:
-                self._lifecycle.deleted(session_id)
+                self._lifecycle.deleted(session_id, session.header.cwd)
 
     async def close_idle(self, idle_ms: int) -> None:
         """Close every session that was not appended to for so long; softly, one at a time."""

@@ -53,8 +53,10 @@ from sessiongraph.ports import (
     SessionOrder,
     StoredSession,
     WindowRequest,
+    Within,
 )
 from sessiongraph.surface import SurfaceNode
+from tests.plain_directories import plain_within
 
 T = TypeVar("T")
 
@@ -176,8 +178,9 @@ class PlainReader:
     def position(self) -> Position:
         return self._position
 
-    async def counts(self) -> CorpusCounts:
-        return CorpusCounts(len(self._logs), sum(len(log.events) for log in self._logs.values()))
+    async def counts(self, within: Within = None) -> CorpusCounts:
+        logs = [log for log in self._logs.values() if plain_within(log.header.cwd, within)]
+        return CorpusCounts(len(logs), sum(len(log.events) for log in logs))
 
     async def find(self, ids: Collection[str]) -> dict[str, StoredSession]:
         return {each: self._logs[each].stored for each in ids if each in self._logs}
@@ -219,11 +222,17 @@ class PlainReader:
         return found[:limit]
 
     async def cited_by(
-        self, target_id: str, *, limit: int, after: CitedKey | None = None
+        self,
+        target_id: str,
+        *,
+        limit: int,
+        after: CitedKey | None = None,
+        within: Within = None,
     ) -> list[SessionCitation]:
+        logs = [log for log in self._logs.values() if plain_within(log.header.cwd, within)]
         found = [
             changed(each, log=log.stored.log)
-            for log in sorted(self._logs.values(), key=lambda log: log.stored.log)
+            for log in sorted(logs, key=lambda log: log.stored.log)
             for each in cited_in([log.placed(event) for event in log.events])
             if each.target_id == target_id
         ]
@@ -242,11 +251,11 @@ class PlainReader:
             parent = self._logs[parent].header.parent_session
         return path
 
-    async def descendants(self, session_id: str) -> list[ChildLink]:
+    async def descendants(self, session_id: str, within: Within = None) -> list[ChildLink]:
         children: dict[str, list[ChildLink]] = {}
         for log in self._logs.values():
             header = log.header
-            if header.parent_session is not None:
+            if header.parent_session is not None and plain_within(header.cwd, within):
                 link = ChildLink(header.session_id, header.parent_session, header.created_at)
                 children.setdefault(header.parent_session, []).append(link)
         found: list[ChildLink] = []
@@ -409,7 +418,7 @@ class PlainLogStore:
     async def delete(self, session_id: str) -> bool:
         if session_id not in self._logs:
             return False
-        self._commit(CommitKind.DELETED, session_id, 0)
+        self._commit(CommitKind.DELETED, session_id, 0, self._logs[session_id].header.cwd)
         del self._logs[session_id]
         self._tombstones.add(session_id)
         return True
@@ -445,8 +454,10 @@ class PlainLogStore:
         """Make staged entries visible: as a whole log, or behind ``base``."""
         if must_be_new and header.session_id in self._logs:
             raise LogConflict(f"the id {header.session_id!r} is taken")
-        first = 0
+        first, removed_cwd = 0, None
         if base is None:
+            if header.session_id in self._logs:
+                removed_cwd = self._logs[header.session_id].header.cwd
             kind = CommitKind.REPLACED if header.session_id in self._logs else CommitKind.IMPORTED
             kind = CommitKind.CREATED if must_be_new else kind
             self._recordings = {
@@ -465,7 +476,7 @@ class PlainLogStore:
             )
         if recording is not None:
             self._recordings[recording.path] = recording
-        return self._commit(kind, header.session_id, first)
+        return self._commit(kind, header.session_id, first, removed_cwd)
 
     def _log_under(self, session_id: str, epoch: int) -> PlainLog:
         log = self._logs.get(session_id)
@@ -483,7 +494,13 @@ class PlainLogStore:
         self._last_number += 1
         return self._last_number
 
-    def _commit(self, kind: CommitKind, session_id: str, first_seq: Seq) -> Position:
+    def _commit(
+        self,
+        kind: CommitKind,
+        session_id: str,
+        first_seq: Seq,
+        removed_cwd: str | None = None,
+    ) -> Position:
         """One more entry of the feed, about the events of a log from ``first_seq`` on."""
         log = self._logs[session_id]
         position = len(self._commits) + 1
@@ -498,7 +515,16 @@ class PlainLogStore:
         )
         relisted = listed and kind is CommitKind.APPENDED
         self._commits.append(
-            Commit(position, kind, session_id, log.epoch, first_seq, log.last_seq, relisted)
+            Commit(
+                position,
+                kind,
+                session_id,
+                log.epoch,
+                first_seq,
+                log.last_seq,
+                relisted,
+                removed_cwd,
+            )
         )
         self._wake()
         return position
@@ -609,6 +635,8 @@ def admits_session(selection: SessionSelection, session: StoredSession) -> bool:
         (selection.availability, Availability.PERSISTED),
     ]
     if any(admitted is not None and value not in admitted for admitted, value in sets):
+        return False
+    if not plain_within(header.cwd, selection.within):
         return False
     if not in_range(selection.created_at, header.created_at):
         return False

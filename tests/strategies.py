@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from hypothesis import strategies as st
 
+from sessiongraph.directories import highest, place_of
 from sessiongraph.event import (
     APPEND,
     DeltaKind,
@@ -117,6 +118,17 @@ def message(
 def prompt(seq: Seq, text: str, *, time: int = 1_780_000_000_000) -> SessionEvent:
     """A message by a person."""
     return message(seq, "user/message", user_message(text), time=time)
+
+
+def citing(seq: Seq, *targets: str, time: int = 1_780_000_000_000) -> SessionEvent:
+    """A message that carries snapshots of other sessions."""
+    references = [
+        {"sessionId": each, "label": f"of {number}", "capturedThroughSeq": number}
+        for number, each in enumerate(targets)
+    ]
+    data = user_message("carried", "session-reference")
+    data["source"] |= {"version": 1, "references": references}
+    return message(seq, "user/message", data, time=time)
 
 
 def user_message(text: str, kind: str = "user") -> Json:
@@ -379,6 +391,28 @@ session_ids: Final = st.one_of(
 _created = st.one_of(st.integers(1000, 1005), st.integers(0, 2**45))
 
 
+_FEW_CWDS: Final = ("/p", "/p/q", "/\ud800")
+working_directories: Final = st.none() | st.sampled_from(
+    (
+        *_FEW_CWDS,
+        "/",
+        "/pq",
+        "/p/",
+        "//p//q/./r",
+        "/p/../pq/x",
+        "/p/q/..\\..\\pq",
+        "/p/q/r/s/t",
+        "C:\\p\\q",
+        "c:/P",
+        "\\\\s\\t\\..\\u",
+        "p/q",
+        "~/p",
+        "",
+    )
+)
+"""Of sessions: spelled in many ways, at the borders of places, or at none."""
+
+
 @st.composite
 def headers(
     draw: st.DrawFn,
@@ -396,7 +430,7 @@ def headers(
         version=draw(st.integers(0, 4)),
         session_id=draw(ids),
         created_at=draw(_created),
-        cwd=draw(st.none() | st.sampled_from(_FEW_CWDS) | any_text),
+        cwd=draw(working_directories | any_text),
         parent_session=draw(parents),
         seed_length=draw(st.none() | st.integers(0, 9)),
         origin=draw(st.sampled_from((None, "subagent"))),
@@ -614,6 +648,17 @@ def session_selections() -> st.SearchStrategy[SessionSelection]:
         sources=st.none() | st.none() | st.frozensets(st.sampled_from(SourceKind)),
         origins=st.none() | st.none() | st.frozensets(st.sampled_from((None, "subagent"))),
         titles=st.lists(literal_texts, max_size=1).map(tuple),
+        within=st.none() | st.none() | places(),
+    )
+
+
+def places() -> st.SearchStrategy[frozenset[str]]:
+    """Places at or below which drawn working directories lie, or do not."""
+    prefixes = st.sampled_from(
+        ("/", "/p", "/p/q", "/pq", "/p/q/r", "/\ud800", "c:\\", "C:/p", "\\\\s\\t", "/elsewhere")
+    )
+    return st.lists(prefixes, max_size=3).map(
+        lambda each: highest(place for prefix in each if (place := place_of(prefix)) is not None)
     )
 
 
@@ -635,7 +680,6 @@ def windows(keys: st.SearchStrategy[int]) -> st.SearchStrategy[WindowRequest]:
 
 
 _FEW_IDS: Final = ("a", "b", "c", "nul\x00id", "\ud800lone", "🚀", "%_'\"\\")
-_FEW_CWDS: Final = ("/p", "/p/q", "/\ud800")
 literal_texts: Final = words.map(lambda text: " ".join(text.split())).filter(bool)
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import sqlite3
 from typing import Any, Final
 
+from providers.sqlite import directories
 from providers.sqlite.codec import from_octets, to_octets
 from sessiongraph.citations import CitedKey, CitingKey, SessionCitation
-from sessiongraph.ports import StoredSession
+from sessiongraph.ports import StoredSession, Within
 
 _BEFORE_ALL: Final = -1
 
@@ -18,6 +19,7 @@ _IN_A_LOG: Final = """
 _OF_A_TARGET: Final = """
     SELECT id, log, seq, ordinal, label, captured_through_seq FROM citations JOIN logs USING (log)
     WHERE target = ? AND (log, seq, ordinal) > (?, ?, ?) AND state = 1 AND seq <= last_seq
+        AND {inside}
     ORDER BY log, seq, ordinal LIMIT ?
     """
 
@@ -43,13 +45,21 @@ def citations_in(
 
 
 def citations_of(
-    connection: sqlite3.Connection, target_id: str, limit: int, after: CitedKey | None
+    connection: sqlite3.Connection,
+    target_id: str,
+    limit: int,
+    after: CitedKey | None,
+    within: Within,
 ) -> list[SessionCitation]:
     """The next citations of a session by stored logs."""
     key: tuple[Any, ...] = (_BEFORE_ALL,) * 3
     if after is not None:
         key = (after[0], after[2], after[3])
-    rows = connection.execute(_OF_A_TARGET, (to_octets(target_id), *key, limit))
+    inside, places = "1", []
+    if within is not None:
+        inside, places = directories.is_within(within), directories.values_of(within)
+    sql = _OF_A_TARGET.format(inside=inside)
+    rows = connection.execute(sql, (to_octets(target_id), *key, *places, limit))
     return [
         SessionCitation(
             from_octets(session_id), seq, ordinal, target_id, from_octets(label), through, log

@@ -12,12 +12,14 @@ from typing import Any, Final
 
 from providers.sqlite.appending import Batch
 from providers.sqlite.codec import from_octets, to_octets
+from providers.sqlite.headers import shown_text
 from sessiongraph.event import Seq
 from sessiongraph.filters import fold_title
 from sessiongraph.ports import Commit, CommitKind, Position, RecordingState
 
 _RECORD: Final = (
-    "INSERT INTO commits (kind, id, epoch, first_seq, last_seq, relisted) VALUES (?,?,?,?,?,?)"
+    "INSERT INTO commits (kind, id, epoch, first_seq, last_seq, relisted, removed_cwd) "
+    "VALUES (?,?,?,?,?,?,?)"
 )
 
 
@@ -30,6 +32,7 @@ def record(
     last_seq: Seq,
     *,
     relisted: bool = False,
+    removed_cwd: bytes | None = None,
 ) -> Position:
     """A new position; without an epoch it begins one, named by the position itself."""
     cursor = connection.execute(
@@ -41,6 +44,7 @@ def record(
             first_seq,
             last_seq,
             relisted,
+            removed_cwd,
         ),
     )
     assert cursor.lastrowid is not None
@@ -122,6 +126,7 @@ def record_appends(
                 batch.first_seq,
                 batch.last_seq,
                 batch.title is not None or batch.prompt is not None,
+                None,
             )
             for octets, epoch, batch in appends
         ],
@@ -152,11 +157,20 @@ def remember_recording(connection: sqlite3.Connection, recording: RecordingState
 def commits_after(connection: sqlite3.Connection, after: Position, limit: int) -> list[Commit]:
     """The next commits of the feed."""
     rows = connection.execute(
-        "SELECT position, kind, id, epoch, first_seq, last_seq, relisted FROM commits "
+        "SELECT position, kind, id, epoch, first_seq, last_seq, relisted, removed_cwd FROM commits "
         "WHERE position > ? ORDER BY position LIMIT ?",
         (after, limit),
     )
     return [
-        Commit(position, CommitKind(kind), from_octets(octets), epoch, first, last, bool(relisted))
-        for position, kind, octets, epoch, first, last, relisted in rows
+        Commit(
+            position,
+            CommitKind(kind),
+            from_octets(octets),
+            epoch,
+            first,
+            last,
+            bool(relisted),
+            shown_text(removed_cwd),
+        )
+        for position, kind, octets, epoch, first, last, relisted, removed_cwd in rows
     ]

@@ -11,7 +11,7 @@ import threading
 from pathlib import Path
 from typing import Final
 
-from providers.sqlite import covers
+from providers.sqlite import covers, directories
 from providers.sqlite.migrations import migrate, recognise
 from sessiongraph.errors import InvalidConfig, PersistenceFailed
 
@@ -49,6 +49,7 @@ def open_writer(path: Path) -> sqlite3.Connection:
             connection.execute(f"PRAGMA cache_size = -{_WRITER_CACHE_KIB}")
             connection.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
             covers.teach(connection)
+            directories.teach(connection)
             migrate(connection)
         except BaseException:
             connection.close()

@@ -15,8 +15,10 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, Final
 
+from providers.sqlite import directories
 from providers.sqlite.codec import from_octets, to_octets
 from providers.sqlite.headers import COLUMNS, session_of
+from sessiongraph.directories import lies_within
 from sessiongraph.ports import CoverQuery, StoredSession
 
 _LOOKED_AT_FIRST: Final = 500
@@ -31,6 +33,9 @@ _MANY: Final = 20_000
 
 _FETCHED_AT_ONCE: Final = 64
 """Rows that are put in order and read first; a page of candidates has fifty."""
+
+_PLACE_NAME: Final = "place{}"
+_PLACE: Final = f":{_PLACE_NAME}"
 
 _LAST: Final = "\U0010ffff"
 _BETWEEN: Final = "\ufffe"
@@ -97,27 +102,25 @@ _SAME: Final = "cwd IS :cwd"
 _NONE: Final = "cwd IS NULL"
 _REST: Final = "cwd IS NOT NULL AND cwd IS NOT :cwd"
 
-_LISTED: Final = f"SELECT {_COLUMNS} FROM logs WHERE state = 1 AND {{near}} ORDER BY newest, id"
+_LISTED: Final = f"SELECT {_COLUMNS} FROM {{logs}} WHERE state = 1 AND {{near}} ORDER BY {{key}}"
 _LOOKED_THROUGH: Final = f"""
     SELECT {_COLUMNS} FROM (
-        SELECT log, newest, id FROM logs WHERE state = 1 AND {{near}}
-        ORDER BY newest, id LIMIT :first
+        SELECT log, newest, id FROM {{logs}} WHERE state = 1 AND {{near}}
+        ORDER BY {{key}} LIMIT :first
     ) AS first JOIN covers USING (log) JOIN logs USING (log)
     WHERE instr(line, :part) ORDER BY first.newest, first.id
     """
 _MORE_THAN_LOOKED_AT: Final = """
-    SELECT 1 FROM logs WHERE state = 1 AND {near} LIMIT 1 OFFSET :first
+    SELECT 1 FROM {logs} WHERE state = 1 AND {near} LIMIT 1 OFFSET :first
     """
 _FOUND: Final = """
     SELECT covers.log FROM ({found}) AS found CROSS JOIN covers ON covers.log = found.log
-    WHERE instr(line, :part)
+    WHERE instr(line, :part) AND {inside}
     ORDER BY CASE WHEN cwd IS :cwd THEN 0 WHEN cwd IS NULL THEN 1 ELSE 2 END, newest, id
     LIMIT :most OFFSET :skipped
     """
-_BY_GRAMS: Final = _FOUND.format(
-    found="SELECT rowid AS log FROM cover_grams WHERE cover_grams MATCH :grams"
-)
-_BY_LINES: Final = _FOUND.format(found="SELECT log FROM covers")
+_BY_GRAMS: Final = "SELECT rowid AS log FROM cover_grams WHERE cover_grams MATCH :grams"
+_BY_LINES: Final = "SELECT log FROM covers"
 _MATCHED_BY_MANY: Final = """
     SELECT 1 FROM cover_grams WHERE cover_grams MATCH :grams LIMIT 1 OFFSET :many
     """
@@ -175,27 +178,45 @@ def find(connection: sqlite3.Connection, query: CoverQuery) -> list[StoredSessio
         "part": part,
         "first": _LOOKED_AT_FIRST,
     }
-    nearness = (_NONE, _REST) if query.cwd is None else (_SAME, _NONE, _REST)
-    near = _LOOKED_THROUGH if part else _LISTED
+    look, inside = _LOOKED_THROUGH if part else _LISTED, "1"
+    if query.within is not None:
+        inside = directories.is_within(query.within, _PLACE, "covers")
+        places = enumerate(directories.values_of(query.within))
+        values |= {_PLACE_NAME.format(number): place for number, place in places}
     found: list[StoredSession] = []
-    for each in nearness:
-        rows = connection.execute(near.format(near=each), values)
+    for stretch in _stretches(query):
+        rows = connection.execute(look.format(**stretch), values)
         found += _admitted(rows, query, query.limit - len(found))
         if len(found) == query.limit:
             return found
-        if part and connection.execute(_MORE_THAN_LOOKED_AT.format(near=each), values).fetchone():
-            return _admitted(_found(connection, part, values), query, query.limit)
+        if part and connection.execute(_MORE_THAN_LOOKED_AT.format(**stretch), values).fetchone():
+            return _admitted(_found(connection, part, values, inside), query, query.limit)
     return found
 
 
+def _stretches(query: CoverQuery) -> Iterator[dict[str, str]]:
+    """Where the sessions of each degree of nearness lie, the nearest first."""
+    everywhere = {"logs": "logs", "key": "newest, id"}
+    if query.cwd is not None and (query.within is None or lies_within(query.cwd, query.within)):
+        yield {**everywhere, "near": _SAME}
+    if query.within is None:
+        yield {**everywhere, "near": _NONE}
+        yield {**everywhere, "near": _REST}
+    else:
+        inside = directories.one_of(query.within, _PLACE)
+        key = ", ".join(directories.KEY)
+        yield {"logs": directories.WITHIN, "key": key, "near": f"{_REST} AND {inside}"}
+
+
 def _found(
-    connection: sqlite3.Connection, part: str, values: dict[str, Any]
+    connection: sqlite3.Connection, part: str, values: dict[str, Any], inside: str
 ) -> Iterator[tuple[Any, ...]]:
     """Rows of logs whose line holds a part, in order, read as they are asked for."""
     way = _way_to(connection, part)
     if way is None:
         return
-    sql, grams = way
+    found, grams = way
+    sql = _FOUND.format(found=found, inside=inside)
     values = {**values, "grams": grams}
     for page in (
         {"most": _FETCHED_AT_ONCE, "skipped": 0},
@@ -206,7 +227,7 @@ def _found(
 
 
 def _way_to(connection: sqlite3.Connection, part: str) -> tuple[str, str] | None:
-    """How lines with a part are looked for: the statement, and what it asks of the index.
+    """Where lines with a part are looked for, and what that asks of the index.
 
     None where the index has no trigram that begins with the part.
     """

@@ -67,7 +67,7 @@ def _whole_session(row: tuple[Any, ...]) -> StoredSession:
         source,
         _decoded(extra, dict) if extra != b"{}" else {},
     )
-    return StoredSession(log, epoch, header, last_seq, _shown(title), prompted_at)
+    return StoredSession(log, epoch, header, last_seq, shown_text(title), prompted_at)
 
 
 def _decoded(octets: bytes, shape: type) -> Any:
@@ -117,8 +117,8 @@ def _text(octets: bytes | None) -> str | None:
     return None if octets is None else from_octets(octets)
 
 
-def _shown(octets: bytes | None) -> str | None:
-    """A derived text: one that does not decode is found by a check, and in nobody's way."""
+def shown_text(octets: bytes | None) -> str | None:
+    """Text as lists show it: what does not decode is found by a check, and in nobody's way."""
     try:
         return _text(octets)
     except UnicodeDecodeError:

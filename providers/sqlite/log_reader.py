@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from providers.sqlite import carried, citations, covers, headers, session_lists
+from providers.sqlite import carried, citations, covers, directories, headers, session_lists
 from providers.sqlite.appending import blocks_of
 from providers.sqlite.codec import (
     ROW_COLUMNS,
@@ -44,6 +44,7 @@ from sessiongraph.ports import (
     SessionOrder,
     StoredSession,
     WindowRequest,
+    Within,
 )
 from sessiongraph.surface import SurfaceNode
 
@@ -71,12 +72,16 @@ _ANCESTORS = f"""
 
 _DESCENDANTS: Final = """
     WITH RECURSIVE down (log, id, parent, created_at) AS (
-        SELECT log, id, parent, created_at FROM logs WHERE state = 1 AND parent = ?
+        SELECT log, id, parent, created_at FROM logs WHERE state = 1 AND parent = ? AND {inside}
         UNION
         SELECT logs.log, logs.id, logs.parent, logs.created_at
-        FROM down JOIN logs ON logs.parent = down.id AND logs.state = 1
+        FROM down JOIN logs ON logs.parent = down.id AND logs.state = 1 AND {inside}
     )
     SELECT id, parent, created_at FROM down WHERE id <> ?
+    """
+
+_COUNTS_WITHIN: Final = f"""
+    SELECT count(*), coalesce(sum(last_seq + 1), 0) FROM {directories.WITHIN} WHERE {{inside}}
     """
 
 _CHAIN: Final = """
@@ -146,14 +151,17 @@ class SqliteLogReader:
         if not work.cancelled():
             work.exception()
 
-    async def counts(self) -> CorpusCounts:
+    async def counts(self, within: Within = None) -> CorpusCounts:
         """How many sessions and events are visible."""
 
         def read() -> CorpusCounts:
-            row = self._connection.execute("SELECT sessions, events FROM totals").fetchone()
-            return CorpusCounts(*row)
+            sql, values = "SELECT sessions, events FROM totals", []
+            if within is not None:
+                sql = _COUNTS_WITHIN.format(inside=directories.one_of(within))
+                values = directories.values_of(within)
+            return CorpusCounts(*self._connection.execute(sql, values).fetchone())
 
-        return await self._here(read)
+        return await (self._here(read) if within is None else self._aside(read))
 
     async def find(self, ids: Collection[str]) -> dict[str, StoredSession]:
         """The stored sessions among ``ids``."""
@@ -206,10 +214,15 @@ class SqliteLogReader:
         return await self._here(read)
 
     async def cited_by(
-        self, target_id: str, *, limit: int, after: CitedKey | None = None
+        self,
+        target_id: str,
+        *,
+        limit: int,
+        after: CitedKey | None = None,
+        within: Within = None,
     ) -> list[SessionCitation]:
         """Citations of a session by the logs that are stored."""
-        read = partial(citations.citations_of, self._connection, target_id, limit, after)
+        read = partial(citations.citations_of, self._connection, target_id, limit, after, within)
         return await self._here(read)
 
     async def ancestors(self, ids: Collection[str]) -> dict[str, list[StoredSession]]:
@@ -225,11 +238,16 @@ class SqliteLogReader:
 
         return await self._aside(read)
 
-    async def descendants(self, session_id: str) -> list[ChildLink]:
+    async def descendants(self, session_id: str, within: Within = None) -> list[ChildLink]:
         """Every edge below a session."""
 
         def read() -> list[ChildLink]:
-            rows = self._connection.execute(_DESCENDANTS, (to_octets(session_id),) * 2)
+            octets, inside = to_octets(session_id), "1"
+            places: list[bytes] = []
+            if within is not None:
+                inside, places = directories.is_within(within), directories.values_of(within)
+            sql = _DESCENDANTS.format(inside=inside)
+            rows = self._connection.execute(sql, (octets, *places, *places, octets))
             return [ChildLink(from_octets(i), from_octets(p), created) for i, p, created in rows]
 
         return await self._aside(read)

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, Self
 
-from providers.sqlite import commits, covers, headers
+from providers.sqlite import commits, covers, directories, headers
 from providers.sqlite.append_jobs import AppendJob, append_all
 from providers.sqlite.appending import prepare
 from providers.sqlite.codec import json_octets, to_octets
@@ -272,11 +272,14 @@ class SqliteLogStore:
             if row is None:
                 return None
             log, epoch, last_seq = row
+            cwd = _cwd(connection, log)
             connection.execute("UPDATE logs SET state = ? WHERE log = ?", (DOOMED, log))
             connection.execute("INSERT OR IGNORE INTO tombstones VALUES (?)", (octets,))
             connection.execute("DELETE FROM recordings WHERE id = ?", (octets,))
             connection.execute("DELETE FROM checkpoints WHERE log = ?", (log,))
-            commits.record(connection, CommitKind.DELETED, octets, epoch, 0, last_seq)
+            commits.record(
+                connection, CommitKind.DELETED, octets, epoch, 0, last_seq, removed_cwd=cwd
+            )
             commits.count(connection, sessions=-1, events=-(last_seq + 1))
             return log
 
@@ -323,6 +326,8 @@ class SqliteLogStore:
             await self._write().run(lambda connection: connection.execute("REINDEX"))
         if any(fault.what == "covers" for fault in faults):
             await self._write().run(covers.rebuild)
+        if any(fault.what == "directories" for fault in faults):
+            await self._write().run(directories.rebuild)
         await self._write().run(recount)
 
     def _rebuild(self, session_id: str, connection: sqlite3.Connection) -> None:
@@ -379,6 +384,12 @@ def _visible(connection: sqlite3.Connection, octets: bytes) -> tuple[int, int, i
         "SELECT log, epoch, last_seq FROM logs WHERE id = ? AND state = ?", (octets, VISIBLE)
     ).fetchone()
     return row
+
+
+def _cwd(connection: sqlite3.Connection, log: int) -> bytes | None:
+    row = connection.execute("SELECT cwd FROM logs WHERE log = ?", (log,)).fetchone()
+    cwd: bytes | None = row[0]
+    return cwd
 
 
 def _type_names(entries: Sequence[PlacedEntry]) -> set[str]:

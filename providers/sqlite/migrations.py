@@ -14,7 +14,8 @@ Numbers do the work of composite keys, so that each question is one walk along o
   time range finds its stretches of a log without an index on time;
 * ``carried`` has a row for each message of which something can be carried to another session, and
   ``carried_sums`` adds up those on the surface for every 4,096 seqs of a log;
-* ``covers`` has id, working directory and title of each visible log as one line in one case.
+* ``covers`` has id, working directory and title of each visible log as one line in one case;
+* ``directories`` has a row for each visible log and each place that it is at or below.
 
 Text that a recorder wrote may hold lone surrogates, which are not UTF-8; such columns are BLOBs of
 UTF-8 with surrogates passed, which sort by code point like the contract's order by id.
@@ -27,7 +28,7 @@ from typing import Final
 
 from sqlite_utils import Database, Migrations
 
-from providers.sqlite import carried, covers
+from providers.sqlite import carried, covers, directories
 from sessiongraph.errors import InvalidConfig
 
 APPLICATION_ID: Final = 0x53475048
@@ -241,6 +242,15 @@ def m006_covers(db: Database) -> None:
 def m007_memory_of_readers(db: Database) -> None:
     """What a reader must know to go on where it stopped."""
     db.execute("ALTER TABLE recordings ADD COLUMN memory BLOB NOT NULL DEFAULT x''")
+
+
+@migrations()
+def m008_directories(db: Database) -> None:
+    """The places that each visible log is at or below, and where removed logs were."""
+    for statement in directories.TABLES:
+        db.execute(statement)
+    directories.fill(db.conn)
+    db.execute("ALTER TABLE commits ADD COLUMN removed_cwd BLOB")
 
 
 def recognise(connection: sqlite3.Connection, path: str) -> bool:

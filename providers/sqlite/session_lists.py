@@ -10,10 +10,13 @@ from __future__ import annotations
 import heapq
 import sqlite3
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from providers.sqlite import directories
 from providers.sqlite.codec import to_octets
 from providers.sqlite.headers import COLUMNS, session_of
+from sessiongraph.directories import lies_within
 from sessiongraph.filters import Range, SessionSelection, fold_title
 from sessiongraph.ports import SessionKey, SessionOrder, StoredSession
 
@@ -37,23 +40,27 @@ def list_sessions(
     before: SessionKey | None,
 ) -> list[StoredSession]:
     """The next ``limit`` sessions after a key, or the last ``limit`` before one, in order."""
+    selection = _by_directory(selection)
     if selection.impossible:
         return []
-    columns = _KEYS[order]
     backwards = before is not None
-    clauses, values = _conditions(selection)
-    for key, sign in ((after, ">"), (before, "<")):
-        if key is not None:
-            marks = ", ".join("?" * len(columns))
-            clauses.append(f"({', '.join(columns)}) {sign} ({marks})")
-            values.extend(_key_values(key, order))
+    conditions, condition_values = _conditions(selection)
     direction = "DESC" if backwards else "ASC"
-    ordering = ", ".join(f"{column} {direction}" for column in columns)
     lists = []
-    for lead, lead_values in _leads(selection, order):
-        where = " AND ".join(["state = 1", *lead, *clauses])
-        sql = f"SELECT {COLUMNS} FROM logs WHERE {where} ORDER BY {ordering} LIMIT ?"
-        lists.append(connection.execute(sql, [*lead_values, *values, limit]).fetchall())
+    for lead in _leads(selection, order):
+        clauses = ["state = 1", *lead.clauses, *conditions]
+        values = [*lead.values, *condition_values]
+        for key, sign in ((after, ">"), (before, "<")):
+            if key is not None:
+                marks = ", ".join("?" * len(lead.key))
+                clauses.append(f"({', '.join(lead.key)}) {sign} ({marks})")
+                values.extend(_key_values(key, order))
+        ordering = ", ".join(f"{column} {direction}" for column in lead.key)
+        sql = (
+            f"SELECT {COLUMNS} FROM {lead.table} WHERE {' AND '.join(clauses)} "
+            f"ORDER BY {ordering} LIMIT ?"
+        )
+        lists.append(connection.execute(sql, [*values, limit]).fetchall())
     merged = _merge(lists, order, limit, backwards=backwards)
     return merged[::-1] if backwards else merged
 
@@ -72,22 +79,53 @@ def _merge(
     return [session for session, _ in zip(merged, range(limit), strict=False)]
 
 
-def _leads(
-    selection: SessionSelection, order: SessionOrder
-) -> Iterable[tuple[list[str], list[Any]]]:
+@dataclass(frozen=True, slots=True)
+class _Lead:
+    """One list to merge: where it lies, and the columns that it is in order of."""
+
+    table: str
+    clauses: list[str]
+    values: list[Any]
+    key: tuple[str, ...]
+
+
+def _by_directory(selection: SessionSelection) -> SessionSelection:
+    """The same selection; of named working directories only those within the wanted places."""
+    if selection.within is None or selection.cwds is None:
+        return selection
+    cwds = frozenset(cwd for cwd in selection.cwds if lies_within(cwd, selection.within))
+    return replace(selection, cwds=cwds, within=None)
+
+
+def _leads(selection: SessionSelection, order: SessionOrder) -> Iterable[_Lead]:
     """The lists to merge: one for each value of the leading filter, else the order's own index."""
     candidates: tuple[tuple[str, frozenset[Any] | None], ...] = (
         ("parent", selection.parents),
         ("cwd", selection.cwds),
+        ("directory", selection.within),
         ("origin", selection.origins),
         ("source_kind", selection.sources),
     )
+    key, within = _KEYS[order], selection.within
+    inside, places = [], []
+    if within is not None:
+        inside, places = [directories.is_within(within)], directories.values_of(within)
     if selection.ids is None and order is SessionOrder.CREATED:
         for column, wanted in candidates:
             if wanted is not None and len(wanted) <= _MERGED_AT_MOST:
+                table = "logs"
+                if column == "directory":
+                    table, key, inside, places = directories.WITHIN, directories.KEY, [], []
                 ordered = sorted(wanted, key=lambda value: (value is not None, value))
-                return [([f"{column} IS ?"], [_octets(column, value)]) for value in ordered]
-    return [([], [])]
+                return [
+                    _Lead(
+                        table, [f"{column} IS ?", *inside], [_octets(column, value), *places], key
+                    )
+                    for value in ordered
+                ]
+    if selection.ids is None and within is not None:
+        return [_Lead(directories.WITHIN, [directories.one_of(within)], places, key)]
+    return [_Lead("logs", inside, places, key)]
 
 
 def _conditions(selection: SessionSelection) -> tuple[list[str], list[Any]]:

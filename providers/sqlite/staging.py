@@ -204,7 +204,7 @@ class SqliteStagedLog:
         """The new position, and the number of the log that was there before."""
         octets = to_octets(header.session_id)
         old = connection.execute(
-            "SELECT log, last_seq FROM logs WHERE id = ? AND state = ?", (octets, VISIBLE)
+            "SELECT log, last_seq, cwd FROM logs WHERE id = ? AND state = ?", (octets, VISIBLE)
         ).fetchone()
         if old is not None and self._must_be_new:
             raise LogConflict(f"the id {header.session_id!r} is taken")
@@ -216,7 +216,15 @@ class SqliteStagedLog:
         kind = CommitKind.REPLACED if old is not None else CommitKind.IMPORTED
         if self._must_be_new:
             kind = CommitKind.CREATED
-        position = commits.record(connection, kind, octets, None, 0, self._last_seq)
+        position = commits.record(
+            connection,
+            kind,
+            octets,
+            None,
+            0,
+            self._last_seq,
+            removed_cwd=None if old is None else old[2],
+        )
         values = headers.header_values(header)
         values.update(state=VISIBLE, epoch=position, staged_by=None)
         names = ", ".join(f"{name} = ?" for name in values)

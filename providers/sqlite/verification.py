@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from providers.sqlite import carried, covers, headers
+from providers.sqlite import carried, covers, directories, headers
 from providers.sqlite.appending import SPAN_SEQS, covering_blocks, prepare
 from providers.sqlite.codec import (
     ROW_COLUMNS,
@@ -89,6 +89,8 @@ def verify(
             on_progress(sessions, events)
     for detail in covers.faults(connection):
         yield Fault(None, "covers", detail)
+    for detail in directories.faults(connection):
+        yield Fault(None, "directories", detail)
     totals = connection.execute("SELECT sessions, events FROM totals").fetchone()
     if totals != (sessions, events):
         yield Fault(None, "totals", f"{totals} are kept, {(sessions, events)} are there")

@@ -42,7 +42,7 @@ from providers.tantivy.documents import (
 )
 from providers.tantivy.failures import index_failures
 from providers.tantivy.fresh import FreshDocument, Statistics, fresh_matches
-from providers.tantivy.queries import of_log, of_session, query_of
+from providers.tantivy.queries import EQUAL_SCORE, of_log, of_session, query_of
 from sessiongraph.errors import IndexFailed
 from sessiongraph.search.ports import Held, Hit, Ranking
 from sessiongraph.search.question import MatchMode, Question
@@ -121,6 +121,8 @@ class FreshView:
         if not self.count:
             return []
         found = fresh_matches(self.documents, self.count, question, self.statistics)
+        if question.by_time:
+            found = ((EQUAL_SCORE, each) for _, each in found)
         return sorted(
             _Ranked(
                 -round(score, _DIGITS), -each.time, each.key.session_id, each.seq, each.key.epoch

@@ -25,11 +25,15 @@ from sessiongraph.search.question import IndexFilter, MatchMode, Question, Term
 
 _LEAST, _MOST = -(2**63), 2**63 - 1
 _NO_SCORE: Final = 0.0
+EQUAL_SCORE: Final = 1.0
+"""Of every answer to a question by time."""
 
 
 def query_of(question: Question, without: frozenset[str] = frozenset()) -> Query:
     """The query of a question; ``without``: sessions that are left out."""
     text = _text_query(question)
+    if question.by_time:
+        text = Query.const_score_query(text, EQUAL_SCORE)
     without |= question.admitted.without
     filters = [Query.const_score_query(each, _NO_SCORE) for each in _filters(question.admitted)]
     if not filters and not without:

@@ -36,6 +36,7 @@ from sessiongraph.references.limits import ReferenceLimits
 from sessiongraph.references.mention import MessageText, ReferenceInput, parse_text
 from sessiongraph.references.rendering import context_text, opening
 from sessiongraph.references.retention import Retained, Retention
+from sessiongraph.visibility import EVERYWHERE, Visibility
 
 _SHORT_TEXT: Final = 10_000
 """Characters up to which a message is parsed where it is asked for."""
@@ -90,9 +91,15 @@ class ReferenceService:
         self.limits = limits or ReferenceLimits()
 
     async def prepare(
-        self, session_id: str, text: str, references: Iterable[ReferenceInput] = ()
+        self,
+        session_id: str,
+        text: str,
+        references: Iterable[ReferenceInput] = (),
+        seen: Visibility = EVERYWHERE,
     ) -> PreparedMessage:
         """What sending ``text`` from a session would log; changes nothing.
+
+        seen: the sessions that exist for whoever sends it.
 
         Raises:
             InvalidReference: something that means to be a reference is not spelled as one.
@@ -107,7 +114,7 @@ class ReferenceService:
             if not wanted:
                 return PreparedMessage(parsed.text)
             results = await asyncio.gather(
-                *(self._snapshot(each) for each in wanted), return_exceptions=True
+                *(self._snapshot(each, seen) for each in wanted), return_exceptions=True
             )
         except asyncio.CancelledError as error:
             raise ReferenceCancelled("the message was withdrawn before it was prepared") from error
@@ -137,11 +144,13 @@ class ReferenceService:
             raise TooManyReferences(f"a message references at most {most} sessions")
         return list(distinct.values())
 
-    async def _snapshot(self, reference: ReferenceInput) -> tuple[ReferenceStats, bytes]:
+    async def _snapshot(
+        self, reference: ReferenceInput, seen: Visibility
+    ) -> tuple[ReferenceStats, bytes]:
         """The JSON object of one source, as of one observation, and its accounting."""
         source_id = reference.session_id
         try:
-            async with self._query.observe() as observation:
+            async with self._query.observe(seen) as observation:
                 (found,) = await observation.observe_each([source_id])
                 if isinstance(found, FailedObservation):
                     raise found.error

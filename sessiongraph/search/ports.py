@@ -68,6 +68,8 @@ class Hit(NamedTuple):
 class Ranking:
     """The best answers: by relevance, then newer time, then session id, then seq.
 
+    Where the question is by time, all are equally relevant.
+
     complete: there are no others.
     """
 

@@ -142,7 +142,12 @@ def types_on(events: EventSelection) -> frozenset[str] | None:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What an index is asked."""
+    """What an index is asked.
+
+    by_time: answers are not weighed, the newest come first. The weight of a word depends on how
+        many documents have it, so it would tell of documents that the asker cannot see.
+    """
 
     text: SearchText
     admitted: IndexFilter
+    by_time: bool = False

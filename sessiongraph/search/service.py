@@ -177,7 +177,8 @@ class Search:
             InvalidQuery, InvalidLimit, InvalidCursor, StaleCursor, IndexFailed: see there.
         """
         text, limit = await self._checked(query, mode, request)
-        asked = Asked("searchSessions", text, sessions, events, include_inherited, limit)
+        sessions = view.narrowed(sessions)
+        asked = Asked("searchSessions", text, sessions, events, include_inherited, limit, view.seen)
         admission = Admission(view, sessions, events, include_inherited)
 
         async def begin() -> Walk | None:
@@ -212,7 +213,7 @@ class Search:
         if session.conflict is not None:
             raise session.conflict
         only = replace(ALL_SESSIONS, ids=frozenset({session_id}))
-        asked = Asked("searchEvents", text, only, events, True, limit)
+        asked = Asked("searchEvents", text, only, events, True, limit, view.seen)
         admission = Admission(view, only, events, True)
 
         async def begin() -> Walk | None:
@@ -245,7 +246,8 @@ class Search:
         """The walk that a page is of, and how many of its hits came before."""
         name, start = None, 0
         if request.after is not None:
-            name, start = self._cursors.read(asked.field, asked.digest, request.after)
+            cursors = self._cursors.within(asked.seen.scope())
+            name, start = cursors.read(asked.field, asked.digest, request.after)
         await self._come_up(view)
         if name is None:
             return await begin(), 0
@@ -328,7 +330,8 @@ class Search:
             if not places:
                 places.update(((h.session_id, h.seq), start + n) for n, h in enumerate(hits, 1))
             key = [self.walks.hold(walk), places[item.key]]
-            return self._cursors.issue(asked.field, asked.digest, key)
+            cursors = self._cursors.within(asked.seen.scope())
+            return cursors.issue(asked.field, asked.digest, key)
 
         return SearchPage(items, cursor_of, has_next_page=has_more, has_previous_page=start > 0)
 
@@ -342,14 +345,19 @@ async def _question(
         return None
     if admitted.types is not None and not admitted.types:
         return None
-    if sessions.titles or sessions.sources is not None or sessions.availability is not None:
+    if (
+        sessions.titles
+        or sessions.sources is not None
+        or sessions.availability is not None
+        or sessions.within is not None
+    ):
         # Few sessions are best looked for by their ids; among many, hits are soon found.
         found = await view.sessions(sessions, SessionOrder.CREATED, limit=_NAMED_SESSIONS + 1)
         if not found:
             return None
         if len(found) <= _NAMED_SESSIONS:
             admitted = replace(admitted, ids=frozenset(each.session_id for each in found))
-    return Question(text, admitted)
+    return Question(text, admitted, by_time=view.seen.is_confined)
 
 
 def _text_of(placed: PlacedEvent) -> str:

@@ -4,7 +4,8 @@ A walk keeps the index's observation and the hits that it has accepted so far, i
 that a whole walk costs about one ranking of everything. It is held from the moment that somebody is
 given a cursor into it, for ``ttl_s``, and gives way to newer ones when there are too many or when
 they hold too much. A deletion ends all walks: what is gone must not be shown from an old
-observation.
+observation. It does not end those of people who could not see what is gone, and so do not learn
+that it was there.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from sessiongraph.filters import EventSelection, SessionSelection
 from sessiongraph.ports import Commit, CommitKind, Position
 from sessiongraph.search.ports import Hit, IndexObservation
 from sessiongraph.search.question import Question, SearchText
+from sessiongraph.visibility import Visibility
 
 _LEAST_RANKED: Final = 64
 _MORE: Final = 4
@@ -35,6 +37,7 @@ class Asked:
     """What all pages of one walk are asked with.
 
     field: whose answer they are. limit: hits of a page.
+    seen: the sessions that exist for those who walk.
     """
 
     field: str
@@ -43,12 +46,14 @@ class Asked:
     events: EventSelection
     include_inherited: bool
     limit: int
+    seen: Visibility
 
     @cached_property
     def digest(self) -> str:
         """Equal for what finds the same on every page; cursors are bound to it."""
         parts = (self.text.digest(), self.sessions.digest(), self.events.digest())
-        return f"{':'.join(parts)}:{self.include_inherited}:{self.limit}"
+        scope = self.seen.scope()
+        return f"{':'.join(parts)}:{self.include_inherited}:{scope}:{self.limit}"
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
@@ -197,7 +202,10 @@ class Walks:
     def commit(self, commit: Commit) -> None:
         """Take one commit of the feed into account."""
         if commit.kind in (CommitKind.DELETED, CommitKind.REPLACED):
-            self._held.clear()
+            cwd = commit.removed_cwd
+            for name, held in list(self._held.items()):
+                if held.walk.asked.seen.admits_directory(cwd):
+                    del self._held[name]
         for walk in self._watched:
             walk.commit(commit)
 

@@ -47,6 +47,7 @@ from sessiongraph.ports import (
     SessionOrder,
     StoredSession,
     WindowRequest,
+    Within,
 )
 from sessiongraph.surface import Surface
 from tests.plain_store import PlainLogStore, prefix_of, run
@@ -61,6 +62,7 @@ from tests.strategies import (
     logs,
     message,
     placed,
+    places,
     prompt,
     session_selections,
     splits,
@@ -130,6 +132,7 @@ def cover_queries(rows: Sequence[StoredSession]) -> st.SearchStrategy[CoverQuery
         bounds,
     )
     ids = st.frozensets(st.sampled_from([row.header.session_id for row in rows] or ["x"]))
+    within = st.none() | st.none() | places()
     return st.builds(
         CoverQuery,
         parts
@@ -139,6 +142,7 @@ def cover_queries(rows: Sequence[StoredSession]) -> st.SearchStrategy[CoverQuery
         st.sampled_from([None, "/p", *(row.header.cwd for row in rows)]),
         st.integers(1, 9),
         ids,
+        within,
     )
 
 
@@ -197,7 +201,14 @@ async def commits_through(store: LogStore, position: int, after: int = 0) -> lis
 
 def told_commit(commit: Commit) -> tuple[Any, ...]:
     """A commit without what is the provider's own."""
-    return (commit.kind, commit.session_id, commit.first_seq, commit.last_seq, commit.relisted)
+    return (
+        commit.kind,
+        commit.session_id,
+        commit.first_seq,
+        commit.last_seq,
+        commit.relisted,
+        commit.removed_cwd,
+    )
 
 
 async def one(reader: LogReader, session_id: str) -> StoredSession:
@@ -312,9 +323,9 @@ async def answers_now(store: LogStore, session_id: str) -> dict[str, Any]:
         return await answers(reader, session_id)
 
 
-async def below(reader: LogReader, session_id: str) -> list[ChildLink]:
+async def below(reader: LogReader, session_id: str, within: Within = None) -> list[ChildLink]:
     """The edges below a session; whether a circle's edge back to itself is given is left open."""
-    links = await reader.descendants(session_id)
+    links = await reader.descendants(session_id, within)
     return [link for link in links if link.session_id != session_id]
 
 
@@ -1681,7 +1692,7 @@ class LogStoreContract:
                 (deletion,) = await commits_through(
                     store, await position_of(store), before[-1].position
                 )
-                assert told_commit(deletion) == (CommitKind.DELETED, "a", 0, 1, False)
+                assert told_commit(deletion) == (CommitKind.DELETED, "a", 0, 1, False, None)
 
         run(scenario())
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -385,6 +385,33 @@ class SearchIndexContract:
                 in_order = sorted(first.values(), key=order.index)
                 assert list(best.hits) == in_order[: len(best.hits)]
                 assert len(best.hits) >= 2
+
+        run(check())
+
+    @pytest.mark.parametrize("mode", MatchMode)
+    def test_by_time_no_document_has_a_say_in_the_place_of_another(
+        self, indexes: Indexes, mode: MatchMode
+    ) -> None:
+        """However often the words stand in it and elsewhere: as the plain index orders all."""
+
+        async def check() -> None:
+            plain = PlainIndex()
+            async with indexes.fresh() as index:
+                for number in range(12):
+                    texts = ["rare common " * (1 + seq % 3) + "filler " * seq for seq in range(9)]
+                    said = [says(seq, text, time=seq * 7 % 5) for seq, text in enumerate(texts)]
+                    changes: list[IndexChange] = [Learn(header(f"s{number}"), 1, said)]
+                    await plain.apply(changes)
+                    await index.apply(changes)
+                    if number == 7:
+                        await index.commit(Watermark(1))
+                question = replace(asking("rare common", mode), by_time=True)
+                for distinct in (False, True):
+                    for least in (1, 5, ENOUGH):
+                        ranking = await index.observe().rank(question, least, distinct=distinct)
+                        model = await plain.observe().rank(question, ENOUGH, distinct=distinct)
+                        assert list(ranking.hits) == list(model.hits)[: len(ranking.hits)]
+                        assert len(ranking.hits) >= min(least, len(model.hits))
 
         run(check())
 

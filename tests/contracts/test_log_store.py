@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from sessiongraph.ports import LogStore
+from tests.contracts.confined_reads import ConfinedReadsContract
 from tests.contracts.log_store import LogStoreContract, Provider, Stores, durable_or_skip
 from tests.plain_store import PlainLogStore
 
@@ -53,4 +54,8 @@ def durable_stores(stores: Stores) -> Iterator[Stores]:
 
 
 class TestLogStore(LogStoreContract):
+    pass
+
+
+class TestConfinedReads(ConfinedReadsContract):
     pass

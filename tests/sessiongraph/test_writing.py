@@ -52,7 +52,7 @@ class Told(Lifecycle):
     def closed(self, session_id: str) -> None:
         self.news.append(("closed", session_id))
 
-    def deleted(self, session_id: str) -> None:
+    def deleted(self, session_id: str, cwd: str | None) -> None:
         self.news.append(("deleted", session_id))
 
 

@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from providers.sqlite import covers
+from providers.sqlite import covers, directories
 from providers.sqlite.log_store import SqliteLogStore
 
 Rows = list[tuple[Any, ...]]
@@ -40,6 +40,7 @@ _OF_LOGS = {
         FROM logs JOIN citations USING (log) WHERE state = 1 ORDER BY id, seq, ordinal
         """,
     "covers": "SELECT id, newest, cwd, line FROM covers ORDER BY id",
+    "directories": "SELECT directory, since, session FROM directories ORDER BY 1, 2, 3",
     "carried": """
         SELECT logs.id, carried.id & 0xffffffff, octets, checkpoint FROM logs
         JOIN carried ON carried.id BETWEEN logs.log << 32 AND logs.log << 32 | logs.last_seq
@@ -73,6 +74,7 @@ _STRAYS = {
         SELECT carried.id FROM carried LEFT JOIN events USING (id) WHERE events.id IS NULL
         """,
     "covers": "SELECT log FROM covers LEFT JOIN logs USING (log) WHERE state IS NOT 1",
+    "directories": "SELECT log FROM directories LEFT JOIN logs USING (log) WHERE state IS NOT 1",
     "carried_sums": """
         SELECT log FROM carried_sums LEFT JOIN logs USING (log) WHERE state IS NOT 1
         """,
@@ -89,6 +91,7 @@ def connected(path: Path) -> Iterator[sqlite3.Connection]:
     """A connection of our own; what it wrote is committed at the end."""
     with closing(sqlite3.connect(path)) as connection, connection:
         covers.teach(connection)
+        directories.teach(connection)
         yield connection
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from providers.sqlite import covers
+from providers.sqlite import covers, directories
 from providers.sqlite.log_store import SqliteLogStore
 from providers.sqlite.migrations import APPLICATION_ID, FORMAT_VERSION, migrate, migrations
 from sessiongraph.errors import InvalidConfig, PersistenceFailed, SessionGraphError
@@ -142,6 +142,7 @@ def test_a_store_that_some_migrations_made_gets_the_others(tmp_path: Path, done:
     path = tmp_path / "log.db"
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         covers.teach(connection)
+        directories.teach(connection)
         migrate(connection)
     undone = [migration.name for migration in migrations._migrations[done:]]
     with connected(path) as connection:
@@ -158,6 +159,8 @@ def test_a_store_that_some_migrations_made_gets_the_others(tmp_path: Path, done:
             connection.execute("DROP TABLE cover_grams")
         if "m003_commits" not in undone and "m007_memory_of_readers" in undone:
             connection.execute("ALTER TABLE recordings DROP COLUMN memory")
+        if "m003_commits" not in undone and "m008_directories" in undone:
+            connection.execute("ALTER TABLE commits DROP COLUMN removed_cwd")
         marks = ", ".join("?" * len(undone))
         connection.execute(f"DELETE FROM _sqlite_migrations WHERE name IN ({marks})", undone)
     run(assert_works(path))
@@ -170,6 +173,7 @@ MADE_BY = {
     "checkpoints": "m004_checkpoints",
     **dict.fromkeys(("carried", "carried_sums"), "m005_carried"),
     "covers": "m006_covers",
+    "directories": "m008_directories",
 }
 
 
