@@ -101,7 +101,7 @@ class RunningCost:
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
                 self._end(share)
-            else:
+            elif (turn, share) in self._waiting:
                 self._waiting.remove((turn, share))
                 self._let_in()
             raise

@@ -82,8 +82,8 @@ def operations_of(server: Server) -> Operations:
 
 async def asked(operations: Operations, grant: Grant, document: str, **variables: Any) -> Any:
     """The first response, or the errors instead of one."""
-    operation = operations.prepare(GraphQLRequest(document, variables), grant)
     try:
+        operation = await operations.prepare(GraphQLRequest(document, variables), grant)
         async with aclosing(operation.frames()) as frames:
             return json.loads(await anext(frames))
     except OperationFailed as failed:
@@ -125,7 +125,7 @@ async def test_frames_are_shared_by_those_alone_who_see_the_same(server: Server)
     operations = operations_of(server)
     grants = (EVERYTHING, ANN, replace(ANN, cwd_prefixes=("/home/x/../ann/",)), BOB)
     followers: list[AsyncGenerator[bytes, None]] = [
-        operations.prepare(GraphQLRequest(CHANGES), grant).frames() for grant in grants
+        (await operations.prepare(GraphQLRequest(CHANGES), grant)).frames() for grant in grants
     ]
     coming = [asyncio.ensure_future(anext(follower)) for follower in followers]
     for _ in range(50):
@@ -217,7 +217,7 @@ async def test_a_log_that_is_read_anew_elsewhere_is_gone_and_the_other_way_round
 ) -> None:
     """What came from elsewhere was imported; what went there was deleted."""
     operations = operations_of(server)
-    follower = operations.prepare(GraphQLRequest(CHANGES), ANN).frames()
+    follower = (await operations.prepare(GraphQLRequest(CHANGES), ANN)).frames()
     coming = asyncio.ensure_future(anext(follower))
     for _ in range(50):
         await asyncio.sleep(0)

@@ -142,15 +142,22 @@ def test_a_payload_that_cannot_be_decoded_fails_its_own_field_alone() -> None:
     asked.add("broken", [event(0, "turn/end", {"turn": 0, "reason": "x"}), broken])
     asked.add("whole", [prompt(0, "x")], created_at=1)
     answer = asked.ask("""{ sessions { nodes { id lastSeq
-        all: events { nodes { seq } } one: event(seq: 0) { target { seq } } } } }""")
+        all: events { nodes { data } } envelopes: events { nodes { __typename seq } }
+        one: event(seq: 0) { target { seq } } } } }""")
     broken_one, whole = answer.body["data"]["sessions"]["nodes"]
     assert broken_one == {
         "id": "broken",
         "lastSeq": 1,
         "all": None,
+        "envelopes": {
+            "nodes": [
+                {"__typename": "TurnEndEvent", "seq": 0},
+                {"__typename": "GenericEvent", "seq": 1},
+            ]
+        },
         "one": {"target": {"seq": 0}},
     }
-    assert whole["all"] == {"nodes": [{"seq": 0}]}
+    assert len(whole["all"]["nodes"]) == len(whole["envelopes"]["nodes"]) == 1
     assert answer.codes == ["SESSION_QUERY_CORRUPT_SESSION"]
     assert "event 1 of 'broken'" in answer.errors[0]["message"]
 
