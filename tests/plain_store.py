@@ -215,7 +215,7 @@ class PlainReader:
     ) -> list[SessionCitation]:
         log = self.log_of(session)
         found = [
-            changed(each, log=session.log)
+            replace(each, log=session.log)
             for each in cited_in([log.placed(event) for event in log.events])
             if after is None or (each.seq, each.ordinal) > after
         ]
@@ -231,7 +231,7 @@ class PlainReader:
     ) -> list[SessionCitation]:
         logs = [log for log in self._logs.values() if plain_within(log.header.cwd, within)]
         found = [
-            changed(each, log=log.stored.log)
+            replace(each, log=log.stored.log)
             for log in sorted(logs, key=lambda log: log.stored.log)
             for each in cited_in([log.placed(event) for event in log.events])
             if each.target_id == target_id
