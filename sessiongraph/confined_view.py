@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
+from msgspec.structs import replace as changed
 from typing_extensions import override
 
 from sessiongraph.citations import CitedKey, SessionCitation
@@ -135,4 +136,4 @@ def _cleared(header: SessionHeader, known: Collection[str | None]) -> SessionHea
     source = header.source
     parent = header.parent_session if header.parent_session in known else UNSEEN_PARENT
     notes = tuple(note for note in source.notes if not ("/" in note or "\\" in note))
-    return replace(header, parent_session=parent, source=replace(source, path=None, notes=notes))
+    return changed(header, parent_session=parent, source=changed(source, path=None, notes=notes))
