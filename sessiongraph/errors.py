@@ -181,7 +181,7 @@ class Unauthenticated(SessionGraphError):
 
 
 class Forbidden(SessionGraphError):
-    """The token's scope does not allow this operation."""
+    """The token's scope does not allow this operation, or its directories do not."""
 
     code = "FORBIDDEN"
 

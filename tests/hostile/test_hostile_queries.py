@@ -10,6 +10,7 @@ import asyncio
 import json
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -348,7 +349,9 @@ def test_a_head_that_comes_byte_by_byte_is_given_up(target: Target) -> None:
                 break
             writer.write(bytes([octet]))
             await asyncio.sleep(0.02)
-        assert await ended == b""
+        # What was under way when the server gave up makes the system reset the connection.
+        with suppress(ConnectionResetError):
+            assert await ended == b""
         writer.transport.abort()
 
     run(scenario())

@@ -24,6 +24,7 @@ from server.limits import DocumentLimits
 from server.operations import Operations
 from server.refusals import OperationFailed
 from sessiongraph.access import EVERYTHING, Grant, Scope
+from sessiongraph.errors import Forbidden
 from sessiongraph.header import SessionSource, SourceKind
 from tests.contracts.log_store import publish
 from tests.schema.asking import Asked
@@ -86,7 +87,8 @@ async def asked(operations: Operations, grant: Grant, document: str, **variables
         operation = await operations.prepare(GraphQLRequest(document, variables), grant)
         async with aclosing(operation.frames()) as frames:
             return json.loads(await anext(frames))
-    except OperationFailed as failed:
+    except (OperationFailed, Forbidden) as refusal:
+        failed = OperationFailed.of(refusal)
         return {"errors": [error.formatted for error in failed.errors]}
 
 
