@@ -2,7 +2,10 @@
 
 A client that connects and says nothing, or says it one byte at a time, would keep its connection
 for as long as it likes, and a process has only so many. So the head of a request must come within a
-time, and beyond a number of connections a new one is answered and closed at once.
+time and a length, and beyond a number of connections a new one is answered and closed at once.
+
+Requests are read by llhttp, through httptools: the parser in Python takes as long for a small
+request as all the rest of its answer.
 """
 
 from __future__ import annotations
@@ -12,9 +15,9 @@ import json
 from typing import Any, Final
 
 from typing_extensions import override
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from sessiongraph.errors import TooManyRequests
+from sessiongraph.errors import BadUserInput, SessionGraphError, TooManyRequests
 
 _KEY: Final = "sessiongraph.connection_limits"
 
@@ -23,11 +26,13 @@ class ConnectionLimits:
     """What connections may do in one server.
 
     max_connections: of any kind. head_timeout_s: until the head of a request has come.
+    head_bytes: of the longest head.
     """
 
-    def __init__(self, max_connections: int, head_timeout_s: float) -> None:
+    def __init__(self, max_connections: int, head_timeout_s: float, head_bytes: int) -> None:
         self.max_connections = max_connections
         self.head_timeout_s = head_timeout_s
+        self.head_bytes = head_bytes
 
     def hand_to(self, state: dict[str, object]) -> None:
         """Let the connections that are given this state keep to these limits."""
@@ -40,11 +45,13 @@ class ConnectionLimits:
         return limits if isinstance(limits, cls) else None
 
 
-class HttpProtocol(H11Protocol):
+class HttpProtocol(HttpToolsProtocol):
     """One connection."""
 
     _limits: ConnectionLimits | None = None
     _head_timer: asyncio.TimerHandle | None = None
+    _in_head = False
+    _head_read = 0
 
     @override
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -53,7 +60,10 @@ class HttpProtocol(H11Protocol):
         if limits is None:
             return
         if len(self.connections) > limits.max_connections:
-            transport.write(_too_many(limits.max_connections))
+            message = f"more than {limits.max_connections} connections at once (max_connections)"
+            transport.write(
+                _refusal("503 Service Unavailable", f"{message}: try again later", TooManyRequests)
+            )
             transport.close()
         else:
             self._head_timer = self.loop.call_later(limits.head_timeout_s, self._give_up)
@@ -68,11 +78,34 @@ class HttpProtocol(H11Protocol):
         super().data_received(data)
         if self.transport.get_protocol() is not self:
             return  # a WebSocket by now
+        limits = self._limits
+        if limits is None or self.transport.is_closing():
+            return
+        if self._in_head:
+            self._head_read += len(data)
+            if self._head_read > limits.head_bytes:
+                self._refuse_head(limits.head_bytes)
+                return
         if not self._is_idle():
             self._stop_timer()
-        elif self._head_timer is None and self._limits is not None:
+        elif self._head_timer is None:
             # The beginning of another request; uvicorn has stopped its own timer for it.
-            self._head_timer = self.loop.call_later(self._limits.head_timeout_s, self._give_up)
+            self._head_timer = self.loop.call_later(limits.head_timeout_s, self._give_up)
+
+    @override
+    def on_message_begin(self) -> None:
+        self._in_head, self._head_read = True, 0
+        super().on_message_begin()
+
+    @override
+    def on_headers_complete(self) -> None:
+        self._in_head = False
+        super().on_headers_complete()
+
+    def _refuse_head(self, most: int) -> None:
+        message = f"the head of a request has at most {most} bytes"
+        self.transport.write(_refusal("431 Request Header Fields Too Large", message, BadUserInput))
+        self.transport.close()
 
     def _is_idle(self) -> bool:
         """Whether no request is being received or answered."""
@@ -84,9 +117,9 @@ class HttpProtocol(H11Protocol):
             self._head_timer = None
 
     @override
-    def handle_websocket_upgrade(self, event: Any) -> None:
+    def handle_websocket_upgrade(self) -> None:
         self._stop_timer()
-        super().handle_websocket_upgrade(event)
+        super().handle_websocket_upgrade()
 
     def _give_up(self) -> None:
         self._head_timer = None
@@ -94,15 +127,14 @@ class HttpProtocol(H11Protocol):
             self.transport.close()
 
 
-def _too_many(most: int) -> bytes:
-    message = f"more than {most} connections at once (max_connections): try again later"
-    extensions = {"code": TooManyRequests.code, "retriable": TooManyRequests.retriable}
+def _refusal(status: str, message: str, kind: type[SessionGraphError]) -> bytes:
+    extensions = {"code": kind.code, "retriable": kind.retriable}
     body = json.dumps({"errors": [{"message": message, "extensions": extensions}]}).encode("ascii")
     head = (
-        "HTTP/1.1 503 Service Unavailable\r\n"
+        f"HTTP/1.1 {status}\r\n"
         "content-type: application/json\r\n"
         f"content-length: {len(body)}\r\n"
-        "retry-after: 1\r\n"
+        f"{'retry-after: 1' if kind.retriable else 'cache-control: no-store'}\r\n"
         "connection: close\r\n\r\n"
     )
     return head.encode("ascii") + body

@@ -117,7 +117,7 @@ class _Server(uvicorn.Server):
         state, settings = self.lifespan.state, self._settings
         self._streams.hand_to(state)
         head_timeout_s = settings.request_head_timeout_ms / 1000
-        ConnectionLimits(settings.max_connections, head_timeout_s).hand_to(state)
+        ConnectionLimits(settings.max_connections, head_timeout_s, _HEAD_BYTES).hand_to(state)
         UnfinishedMessages(settings.max_body_bytes).hand_to(state)
         await super().startup(sockets)
         self.ready.set()
@@ -203,7 +203,6 @@ def _uvicorn_config(app: ASGIApp, settings: Settings) -> uvicorn.Config:
         app,
         lifespan="off",
         http=HttpProtocol,
-        h11_max_incomplete_event_size=_HEAD_BYTES,
         timeout_keep_alive=settings.keep_alive_s,
         ws=WebSocketProtocol,
         ws_max_size=settings.max_request_bytes,

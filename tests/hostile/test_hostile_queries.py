@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.hostile.crowd import Target, allow_files, besieged, frame, run
+from tests.hostile.crowd import Target, allow_files, besieged, frame, read_answer, run
 from tests.server.processes import serving
 
 pytestmark = pytest.mark.skipif(
@@ -352,6 +352,24 @@ def test_a_head_that_comes_byte_by_byte_is_given_up(target: Target) -> None:
         # What was under way when the server gave up makes the system reset the connection.
         with suppress(ConnectionResetError):
             assert await ended == b""
+        writer.transport.abort()
+
+    run(scenario())
+
+
+def test_a_head_that_does_not_end_is_refused(target: Target) -> None:
+    async def scenario() -> None:
+        reader, writer = await target.connect()
+        answer = asyncio.create_task(read_answer(reader))
+        writer.write(target.head()[:-2])
+        for _ in range(64):
+            if answer.done():
+                break
+            writer.write(b"X-Padding: " + b"x" * 2000 + b"\r\n")
+            await asyncio.sleep(0)
+        status, _, text = await answer
+        assert status == 431
+        assert json.loads(text)["errors"][0]["extensions"]["code"] == "BAD_USER_INPUT"
         writer.transport.abort()
 
     run(scenario())
