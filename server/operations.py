@@ -220,6 +220,9 @@ class Operation:
                 outcome.code = code_of(result.errors)
                 if result.data is None and all(e.path is None for e in result.errors):
                     raise OperationFailed(result.errors)
+            if self._is_dear():
+                # Its text is made in one go, which for a long answer takes as long as a turn.
+                await self._operations.turns.take()
             return _encoded(result, self._cost)
 
     async def _executed_in_time(self) -> Result:
@@ -228,11 +231,13 @@ class Operation:
         return await self._operations.in_time(self._sharing_cost())
 
     async def _sharing_cost(self) -> Result:
-        cost = self._cost
-        if cost is None or cost.estimated <= CHEAP:
+        if self._cost is None or not self._is_dear():
             return await self._execute()
-        async with self._operations.occupancy.cost.share(cost.estimated):
+        async with self._operations.occupancy.cost.share(self._cost.estimated):
             return await self._execute()
+
+    def _is_dear(self) -> bool:
+        return self._cost is not None and self._cost.estimated > CHEAP
 
     async def frames(self, outlet: Outlet | None = None) -> AsyncGenerator[Frame, None]:
         """Every response: one of a query or a mutation, of a subscription until its source ends.
