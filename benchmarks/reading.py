@@ -53,11 +53,11 @@ async def _measure(scale: Scale, path: Path) -> list[Figure]:
     async with opened(path) as store:
         query = query_over(store)
         with PeakMemory() as memory:
-            for name, (question, kind) in _questions().items():
+            for name, (question, kind) in questions().items():
                 samples = await alternating(
                     scale.rounds,
                     {
-                        length: _asking(query, f"{length}{kind}", question, scale.rounds)
+                        length: asking(query, f"{length}{kind}", question, scale.rounds)
                         for length in ("short", "long")
                     },
                 )
@@ -74,7 +74,9 @@ def _figure(name: str, ours: Sample, peer_name: str, peer: Sample) -> Figure:
     return Figure(AREA, name, ours, peer_name, peer, _MOST_MS, _MOST_TIMES)
 
 
-def _asking(query: SessionQuery, session_id: str, question: Question, rounds: int) -> Run:
+def asking(query: SessionQuery, session_id: str, question: Question, rounds: int) -> Run:
+    """One question about one session, in each of so many rounds at another place of its log."""
+
     async def run(turn: int) -> None:
         async with query.observe() as observation:
             session = (await observation.find([session_id]))[session_id]
@@ -83,7 +85,7 @@ def _asking(query: SessionQuery, session_id: str, question: Question, rounds: in
     return run
 
 
-def _questions() -> dict[str, tuple[Question, str]]:
+def questions() -> dict[str, tuple[Question, str]]:
     """What is asked, and of which kind of session."""
     calls = ALL_EVENTS.narrowed(types=["tool/call", "user/message"])
     current = ALL_EVENTS.narrowed(surfaces=[EventSurface.CURRENT])

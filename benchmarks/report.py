@@ -31,6 +31,16 @@ how to run it and what the columns mean. Absolute figures are of one machine tha
 sharing; the ratios are of runs that took turns on it, and mean more.
 """
 
+_PICTURES: Final = """
+## What grows, and what does not
+
+Drawn by `python -m benchmarks.plots docs/pictures`: the median of forty runs, and where the middle
+eight of ten lie.
+
+![Latency against the length of a log](pictures/latency-by-log.svg)
+
+![Latency against the size of the corpus](pictures/latency-by-corpus.svg)"""
+
 
 @dataclass(slots=True)
 class Report:
@@ -86,6 +96,7 @@ class Report:
             yield f"- {figure.area}: {figure.name}: {_reason(figure)}"
         for area, reason in self.failed.items():
             yield f"- {area} could not be measured: {reason}"
+        yield _PICTURES
         for area, title in self.titles.items():
             figures = [figure for figure in self.figures if figure.area == area]
             if figures:

@@ -37,10 +37,10 @@ async def _measure(scale: Scale, small: Path, large: Path) -> list[Figure]:
     peer = f"{scale.few_sessions:,} sessions"
     async with opened(small) as few, opened(large) as many:
         queries = {"small": query_over(few), "large": query_over(many)}
-        for name, (selection, order) in _lists().items():
+        for name, (selection, order) in lists().items():
             samples = await alternating(
                 scale.rounds,
-                {size: _listing(query, selection, order) for size, query in queries.items()},
+                {size: listing_of(query, selection, order) for size, query in queries.items()},
             )
             figures.append(
                 Figure(
@@ -71,7 +71,9 @@ async def _measure(scale: Scale, small: Path, large: Path) -> list[Figure]:
     return figures
 
 
-def _listing(query: SessionQuery, selection: SessionSelection, order: SessionOrder) -> Run:
+def listing_of(query: SessionQuery, selection: SessionSelection, order: SessionOrder) -> Run:
+    """The first page of fifty."""
+
     async def run(_: int) -> None:
         async with query.observe() as observation:
             await observation.list_sessions(selection, order, _FIFTY)
@@ -90,7 +92,8 @@ def _paging(query: SessionQuery) -> Run:
     return run
 
 
-def _lists() -> dict[str, tuple[SessionSelection, SessionOrder]]:
+def lists() -> dict[str, tuple[SessionSelection, SessionOrder]]:
+    """What is listed, and in which order."""
     created, active = SessionOrder.CREATED, SessionOrder.ACTIVE
     one_cwd = ALL_SESSIONS.narrowed(cwds=["/projects/3"])
     children = ALL_SESSIONS.narrowed(parents=[f"parent-{number}" for number in range(10)])
