@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import replace
 
@@ -45,17 +45,22 @@ def follow_corpus(context: RequestContext, after: str | None) -> AsyncIterator[C
     """
     changes = context.changes.follow(after, context.seen.scope())
     if context.seen.is_confined:
-        return _seen_changes(changes, context.services.query, context.seen)
+        is_of_this_life = context.changes.is_of_this_life
+        return _seen_changes(changes, is_of_this_life, context.services.query, context.seen)
     return changes
 
 
 async def _seen_changes(
-    changes: AsyncIterator[CorpusChange], query: SessionQuery, seen: Visibility
+    changes: AsyncIterator[CorpusChange],
+    is_of_this_life: Callable[[CorpusChange], bool],
+    query: SessionQuery,
+    seen: Visibility,
 ) -> AsyncIterator[CorpusChange]:
     """The changes of sessions that exist for the caller, as they look to the caller.
 
     Where a session is now decides, and for what is gone where it was. A log that was read anew may
-    have come from elsewhere, or have gone there.
+    have come from elsewhere, or have gone there; what was told of an id before it was deleted or
+    read anew may be of a session elsewhere.
     """
     async with aclosing(changes):  # type: ignore[type-var]
         async for change in changes:
@@ -67,7 +72,7 @@ async def _seen_changes(
             async with query.observe(seen) as observation:
                 is_there = bool(await observation.find([change.session_id]))
             if change.kind is not ChangeKind.REPLACED:
-                if is_there:
+                if is_there and is_of_this_life(change):
                     yield change
             elif is_there:
                 yield change if was_there else replace(change, kind=ChangeKind.IMPORTED)

@@ -65,10 +65,14 @@ async def create_session(
 
     Raises:
         Forbidden: the caller could not see it afterwards.
+        SessionNotFound: a confined caller does not see the parent; a repeated call would tell
+            whether it was guessed.
         BadUserInput, LogConflict, PersistenceFailed: see :meth:`SessionWriting.create`.
     """
     if not context.seen.admits_directory(new.cwd):
         raise Forbidden("this token makes sessions in its own directories only: give such a cwd")
+    if new.parent_session is not None:
+        await context.require_seen(new.parent_session)
     return Written(await _write(context, lambda writing: writing.create(new, durability)))
 
 

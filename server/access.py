@@ -165,12 +165,12 @@ class Access:
         if self._file is None or (stamp := self._file.stamp()) == self._stamp:
             return
         try:
-            self._tokens = self._file.read()
+            tokens = self._file.read()
+            grants = {token.id: token.grant for token in tokens}
         except (InvalidConfig, OSError) as error:
             _log.error("the token file cannot be used: nobody is let in", reason=str(error))
-            self._tokens = ()
-        self._stamp = stamp
-        self._grants = {token.id: token.grant for token in self._tokens}
+            tokens, grants = (), {}
+        self._stamp, self._tokens, self._grants = stamp, tokens, grants
         gone = [leave for leave, admission in self._held.items() if not self._holds(admission)]
         for leave in gone:
             del self._held[leave]

@@ -89,12 +89,10 @@ def page_routes(services: Services, access: Access) -> list[Route]:
         if may_count(request):
             answer |= {"sessions": counts.sessions, "events": counts.events}
             if progress is not None:
-                answer["documents"] = progress.documents
-        if progress is not None:
-            answer["indexLag"] = progress.behind
-            if progress.building:
-                answer["ready"], status = False, 503
-                answer["reason"] = "the full-text index is being built; exact reads work"
+                answer |= {"documents": progress.documents, "indexLag": progress.behind}
+        if progress is not None and progress.building:
+            answer["ready"], status = False, 503
+            answer["reason"] = "the full-text index is being built; exact reads work"
         return JSONResponse(answer, status, headers={"cache-control": "no-store"})
 
     return [

@@ -52,7 +52,14 @@ class UnknownToken(OperatorError):
     """No token has the id."""
 
 
-class Token(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+class Token(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    rename="camel",
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+):
     """One token, as the file has it.
 
     id: names it for people; no secret. name: what its owner calls it.
@@ -85,7 +92,7 @@ class Token(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defa
         return Grant(self.scope, self.cwd)
 
 
-class _Contents(msgspec.Struct, frozen=True):
+class _Contents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     version: int
     tokens: tuple[Token, ...]
 
@@ -100,7 +107,8 @@ class TokenFile:
         """All tokens, in the order in which they were made; none when there is no file.
 
         Raises:
-            InvalidConfig: others can read the file, or it is no list of tokens.
+            InvalidConfig: others can read the file, or it is no list of tokens; a key that nobody
+                knows may be a misspelt limit, and of two tokens with one id nobody knows which.
         """
         try:
             descriptor = os.open(self.path, os.O_RDONLY)
@@ -121,6 +129,8 @@ class TokenFile:
             raise InvalidConfig(
                 f"{self.path} is of version {contents.version}, which this program does not know"
             )
+        if len({token.id for token in contents.tokens}) < len(contents.tokens):
+            raise InvalidConfig(f"{self.path} has two tokens with the same id")
         return contents.tokens
 
     def stamp(self) -> Stamp | None:

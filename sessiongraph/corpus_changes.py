@@ -73,6 +73,7 @@ class CorpusChanges(Lifecycle):
         self._run = secrets.token_hex(8)
         self._next = 0
         self._backlog: deque[CorpusChange] = deque(maxlen=backlog)
+        self._latest_break: dict[str, int] = {}
         self._news = asyncio.Event()
         self._stopped = False
         # A session can be created before its first commit, or be told of by that commit first.
@@ -115,6 +116,13 @@ class CorpusChanges(Lifecycle):
         self._stopped = True
         self._wake()
 
+    def is_of_this_life(self, change: CorpusChange) -> bool:
+        """Whether the session was neither deleted nor read anew after a change.
+
+        Before that there may have been another one under its id.
+        """
+        return self._latest_break.get(change.session_id, -1) <= change.number
+
     def cursor(self, change: CorpusChange, scope: str = "") -> str:
         """The cursor of a change, for those who see the same."""
         return self._cursors.within(scope).issue(_BRAND, self._run, [change.number])
@@ -147,7 +155,13 @@ class CorpusChanges(Lifecycle):
                 await news.wait()
 
     def _add(self, kind: ChangeKind, session_id: str, removed_cwd: str | None = None) -> None:
+        if len(self._backlog) == self._backlog.maxlen and self._backlog:
+            oldest = self._backlog[0]
+            if self._latest_break.get(oldest.session_id) == oldest.number:
+                del self._latest_break[oldest.session_id]
         self._backlog.append(CorpusChange(self._next, kind, session_id, removed_cwd))
+        if kind in (ChangeKind.DELETED, ChangeKind.REPLACED):
+            self._latest_break[session_id] = self._next
         self._next += 1
         self._wake()
 

@@ -240,10 +240,7 @@ class Indexing:
         if self._failed is not None:
             return IndexFailed(f"the full-text index is not available: {self._failed.message}")
         state = "is being built" if progress.building else "is behind"
-        return IndexFailed(
-            f"the full-text index {state}: it has reached commit {progress.position} of "
-            f"{progress.target} ({progress.documents} documents); try again later"
-        )
+        return IndexFailed(f"the full-text index {state}; try again later")
 
     async def _begin(self) -> None:
         """Take up where the index is, if that is a place of this log."""
