@@ -74,7 +74,8 @@ async def _compare(
         for place in _PLACES:
             peer = Target(f"{peer_url}/{place}/{name}", target.body)
             if place == "memory" or name in (SESSIONS, EVENTS):
-                if await answer_of(peer) != answers[name]:
+                # What ours says beside the data (its cost) the plain server has nothing of.
+                if (await answer_of(peer))["data"] != answers[name]["data"]:
                     raise RuntimeError(f"the plain server answers {name} from {place} differently")
                 targets[place] = peer
         rates = await request_rates(scale.long_rounds, scale.load_s, targets)

@@ -72,7 +72,7 @@ OPERATIONS: Final = {
     **{name: f"subscription($id: ID!) {{ {field} }}" for name, field in FOLLOWS.items()},
 }
 OPERATIONS["named"] = OPERATIONS["named"].replace("$id: ID!", "$id: String!")
-CHANGES: Final = "subscription { corpus { kind sessionId } }"
+CHANGES: Final = "subscription { corpus { kind sessionId cursor } }"
 
 
 def operations_of(server: Server) -> Operations:
@@ -239,6 +239,51 @@ async def test_a_log_that_is_read_anew_elsewhere_is_gone_and_the_other_way_round
     assert json.loads(await coming)["data"]["corpus"]["sessionId"] == "the last"
     await follower.aclose()
     assert told == ["IMPORTED", "REPLACED", "DELETED"]
+
+
+@in_server()
+async def test_what_was_told_of_an_earlier_life_elsewhere_is_not_told_again(
+    server: Server,
+) -> None:
+    operations = operations_of(server)
+    follower = (await operations.prepare(GraphQLRequest(CHANGES), ANN)).frames()
+    coming = asyncio.ensure_future(anext(follower))
+    for _ in range(50):
+        await asyncio.sleep(0)
+    await server.create("first", cwd="/home/ann")
+    cursor = json.loads(await coming)["data"]["corpus"]["cursor"]
+    await follower.aclose()
+    await server.create("moving", cwd="/home/bob")
+    await server.append("moving", "hidden words")
+    await server.ask('mutation { deleteSession(id: "moving") { deletedId } }')
+    await server.create("moving", cwd="/home/ann")
+    again = CHANGES.replace("corpus", f'corpus(after: "{cursor}")', 1)
+    await server.create("last", cwd="/home/ann")
+    follower = (await operations.prepare(GraphQLRequest(again), ANN)).frames()
+    told = []
+    while (change := json.loads(await anext(follower))["data"]["corpus"])["sessionId"] != "last":
+        if change["sessionId"] == "moving":
+            told.append(change["kind"])
+    await follower.aclose()
+    assert told.count("CREATED") == 1
+
+
+@in_server()
+async def test_a_repeated_call_does_not_say_whether_the_parent_was_guessed(server: Server) -> None:
+    operations = operations_of(server)
+    for session_id, cwd, parent in (
+        ("bob-one", "/home/bob", None),
+        ("ann-child", "/home/ann", "bob-one"),
+    ):
+        await server.store.create(header(session_id, cwd=cwd, parent_session=parent))
+    document = """mutation ($parent: ID!) { createSession(input: {id: "ann-child",
+        cwd: "/home/ann", createdAt: 1, parentSession: $parent}) { session { id } } }"""
+    told = []
+    for guess in ("bob-one", "nobody1"):
+        answer = await asked(operations, ANN, document, parent=guess)
+        told.append(json.dumps(answer).replace(guess, "ID"))
+    assert told[0] == told[1]
+    assert "SESSION_NOT_FOUND" in told[0]
 
 
 HEADERS: Final = """{ sessions { nodes { id header { parentSession source { path notes } }

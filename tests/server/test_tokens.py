@@ -121,6 +121,33 @@ def test_a_token_that_was_changed_by_hand_holds_as_it_is_now(file: TokenFile) ->
     assert access.admit(secret).grant == Grant(Scope.READ)
 
 
+@pytest.mark.parametrize("attack", ["relative", "blank", "misspelt", "twice"])
+def test_a_file_that_does_not_say_plainly_who_sees_what_lets_nobody_in(
+    file: TokenFile, attack: str
+) -> None:
+    """Neither who asks next nor who is in already: old grants do not outlive the file."""
+    file.main()
+    _, secret = file.create(Scope.READ, ("/home/ann",))
+    access = Access(file)
+    admission = access.admit(secret)
+    gone: list[str] = []
+    contents = json.loads(file.path.read_text())
+    token = contents["tokens"][-1]
+    if attack == "misspelt":
+        token["CWD"] = token.pop("cwd")
+    elif attack == "twice":
+        token["id"] = contents["tokens"][0]["id"]
+    else:
+        token["cwd"] = ["home/ann" if attack == "relative" else ""]
+    with access.holding(admission, lambda: gone.append("away")):
+        file.path.write_text(json.dumps(contents))
+        with pytest.raises(Unauthenticated):
+            access.check(admission)
+        assert gone == ["away"]
+    with pytest.raises(Unauthenticated):
+        access.admit(secret)
+
+
 def test_without_authentication_everybody_may_do_everything() -> None:
     access = Access.open()
     admission = access.admit_request([(b"authorization", b"Bearer whatever")])
