@@ -22,6 +22,7 @@ from graphql import (
     GraphQLObjectType,
     GraphQLOutputType,
     Undefined,
+    get_named_type,
     is_abstract_type,
     is_leaf_type,
 )
@@ -144,9 +145,11 @@ def _object_plan(
         plan.signature.append((name, str(definition.type), source, *nodes))
         if attribute is None:
             plan.computed.append((name, cast("Compute", compute), complete))
-        elif (kind := _EXACT.get(named(definition.type).name)) and not _is_list(definition):
+        elif (kind := _EXACT.get(get_named_type(definition.type).name)) and not _is_list(
+            definition
+        ):
             nullable = not isinstance(definition.type, GraphQLNonNull)
-            bounded = named(definition.type).name == "Int"
+            bounded = get_named_type(definition.type).name == "Int"
             plan.exact.append(ExactField(name, attribute, kind, nullable, bounded, complete))
         else:
             plan.read.append((name, attribute, complete))
@@ -248,10 +251,3 @@ def _leaf(leaf: GraphQLLeafType) -> Complete:
 def _is_list(definition: GraphQLField) -> bool:
     inner = definition.type
     return isinstance(inner.of_type if isinstance(inner, GraphQLNonNull) else inner, GraphQLList)
-
-
-def named(output_type: GraphQLOutputType) -> Any:
-    """The type inside lists and non-nulls."""
-    while isinstance(output_type, (GraphQLNonNull, GraphQLList)):
-        output_type = output_type.of_type
-    return output_type

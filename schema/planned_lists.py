@@ -31,6 +31,7 @@ from graphql import (
     GraphQLSchema,
     OperationDefinitionNode,
     SelectionSetNode,
+    get_named_type,
     is_leaf_type,
 )
 from graphql.pyutils import Path, gather_with_cancel
@@ -39,7 +40,7 @@ from typing_extensions import override
 
 from schema.event_variables import EventVariables
 from schema.list_items import Complete, Details, Item, Light, Plan, SlowField
-from schema.list_plans import named, plan_of
+from schema.list_plans import plan_of
 
 _SHORT: Final = 3
 """Lists of fewer items are completed the usual way: a plan must be worth its making."""
@@ -94,7 +95,7 @@ class PlannedLists(StrawberryGraphQLCoreExecutionContext):
             position_context is None
             and type(items) in (list, tuple)
             and len(cast("list[Any]", items)) >= _SHORT
-            and not is_leaf_type(named(item_type))
+            and not is_leaf_type(get_named_type(item_type))
             and not self.get_stream_usage(field_details_list, path)
         ):
             plan = self._known_plan(item_type, field_details_list)

@@ -34,6 +34,7 @@ from graphql import (
     OperationType,
     SelectionSetNode,
     Undefined,
+    get_named_type,
     is_abstract_type,
     is_composite_type,
 )
@@ -291,7 +292,7 @@ class _Reading:
         rule = self._model.rule(parent, name)
         inner = None
         if node.selection_set is not None:
-            inner = self.selection(node.selection_set, _named(rule.definition.type))
+            inner = self.selection(node.selection_set, get_named_type(rule.definition.type))
         size = rule.size_of(node, self._probes)
         return _Field(rule.weight, size, rule.is_list, rule.of_parent, conditions, inner)
 
@@ -362,11 +363,4 @@ def _is_list(definition: GraphQLField) -> bool:
     inner = definition.type
     if isinstance(inner, GraphQLNonNull):
         inner = inner.of_type
-    return isinstance(inner, GraphQLList) and is_composite_type(_named(inner))
-
-
-def _named(output_type: Any) -> GraphQLNamedType:
-    while isinstance(output_type, GraphQLNonNull | GraphQLList):
-        output_type = output_type.of_type
-    named: GraphQLNamedType = output_type
-    return named
+    return isinstance(inner, GraphQLList) and is_composite_type(get_named_type(inner))

@@ -11,12 +11,12 @@ request as all the rest of its answer.
 from __future__ import annotations
 
 import asyncio
-import json
 from typing import Any, Final
 
 from typing_extensions import override
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from server.refusals import refusal_response
 from sessiongraph.errors import BadUserInput, SessionGraphError, TooManyRequests
 
 _KEY: Final = "sessiongraph.connection_limits"
@@ -128,8 +128,7 @@ class HttpProtocol(HttpToolsProtocol):
 
 
 def _refusal(status: str, message: str, kind: type[SessionGraphError]) -> bytes:
-    extensions = {"code": kind.code, "retriable": kind.retriable}
-    body = json.dumps({"errors": [{"message": message, "extensions": extensions}]}).encode("ascii")
+    body = refusal_response(int(status[:3]), kind(message)).body
     head = (
         f"HTTP/1.1 {status}\r\n"
         "content-type: application/json\r\n"
@@ -137,4 +136,4 @@ def _refusal(status: str, message: str, kind: type[SessionGraphError]) -> bytes:
         f"{'retry-after: 1' if kind.retriable else 'cache-control: no-store'}\r\n"
         "connection: close\r\n\r\n"
     )
-    return head.encode("ascii") + body
+    return head.encode("ascii") + bytes(body)
