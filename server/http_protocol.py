@@ -21,6 +21,12 @@ from sessiongraph.errors import BadUserInput, SessionGraphError, TooManyRequests
 
 _KEY: Final = "sessiongraph.connection_limits"
 
+_LINGER_S: Final = 1.0
+"""How long a client that was refused in the middle of a head may go on sending."""
+
+_LINGER_BYTES: Final = 1 << 20
+"""How much it may send in that time."""
+
 
 class ConnectionLimits:
     """What connections may do in one server.
@@ -52,6 +58,7 @@ class HttpProtocol(HttpToolsProtocol):
     _head_timer: asyncio.TimerHandle | None = None
     _in_head = False
     _head_read = 0
+    _lingering = False
 
     @override
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -75,6 +82,11 @@ class HttpProtocol(HttpToolsProtocol):
 
     @override
     def data_received(self, data: bytes) -> None:
+        if self._lingering:
+            self._head_read += len(data)
+            if self._head_read > _LINGER_BYTES:
+                self.transport.close()
+            return
         super().data_received(data)
         if self.transport.get_protocol() is not self:
             return  # a WebSocket by now
@@ -103,9 +115,20 @@ class HttpProtocol(HttpToolsProtocol):
         super().on_headers_complete()
 
     def _refuse_head(self, most: int) -> None:
+        """Say no, and drop what still comes for a while.
+
+        A socket that is closed while something unread arrives is reset by the system, and a reset
+        can take the answer with it before the client has read it.
+        """
         message = f"the head of a request has at most {most} bytes"
         self.transport.write(_refusal("431 Request Header Fields Too Large", message, BadUserInput))
-        self.transport.close()
+        if not self.transport.can_write_eof():
+            self.transport.close()
+            return
+        self.transport.write_eof()
+        self._lingering = True
+        self._stop_timer()
+        self._head_timer = self.loop.call_later(_LINGER_S, self.transport.close)
 
     def _is_idle(self) -> bool:
         """Whether no request is being received or answered."""

@@ -361,16 +361,26 @@ def test_a_head_that_does_not_end_is_refused(target: Target) -> None:
     async def scenario() -> None:
         reader, writer = await target.connect()
         answer = asyncio.create_task(read_answer(reader))
-        writer.write(target.head()[:-2])
-        for _ in range(64):
-            if answer.done():
-                break
-            writer.write(b"X-Padding: " + b"x" * 2000 + b"\r\n")
-            await asyncio.sleep(0)
+        # All of it is under way before the answer is read: what comes after the refusal must not
+        # make the system reset the connection, and take the answer away.
+        writer.write(target.head()[:-2] + (b"X-Padding: " + b"x" * 2000 + b"\r\n") * 256)
         status, _, text = await answer
         assert status == 431
         assert json.loads(text)["errors"][0]["extensions"]["code"] == "BAD_USER_INPUT"
+        assert await reader.read() == b""
         writer.transport.abort()
+
+    run(scenario())
+
+
+def test_a_head_that_goes_on_after_its_refusal_is_cut_off(target: Target) -> None:
+    async def scenario() -> None:
+        reader, writer = await target.connect()
+        writer.write(target.head()[:-2] + b"X-Padding: " + b"x" * (64 << 20))
+        with suppress(ConnectionError):
+            await reader.read()
+        with pytest.raises(ConnectionError):
+            await writer.drain()
 
     run(scenario())
 
