@@ -23,6 +23,7 @@ from benchmarks.scale import Scale
 from benchmarks.single_imports import import_into, memory_of_imports
 from benchmarks.stores import opened
 from providers.recordings.reading_apart import ReadingApart
+from providers.sqlite.preparing import prepare_entry
 from server.data_directory import DataDirectory
 from server.settings import Settings
 from server.wiring import open_for_serving
@@ -67,7 +68,7 @@ def _rates(scale: Scale, name: str, path: Path) -> list[Figure]:
             places = [path.parent / f"{name}-{n}.db" for n in range(_WARM_UP + scale.long_rounds)]
             stores = iter([await stack.enter_async_context(opened(each)) for each in places])
 
-            reading = stack.enter_context(ReadingApart())
+            reading = stack.enter_context(ReadingApart(prepare=prepare_entry))
 
             async def ours(_: int) -> None:
                 await import_into(next(stores), path, reading)

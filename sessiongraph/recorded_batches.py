@@ -86,7 +86,7 @@ class RecordedBatches:
             if media_store is not None and recorded.media:
                 for media in recorded.media:
                     media_store.keep(media)
-            batch.append(PlacedEntry(entry, transition))
+            batch.append(PlacedEntry(entry, transition, recorded.prepared))
             if isinstance(entry, DeltaRun):
                 size += 16 * len(entry.texts)
             else:

@@ -17,6 +17,7 @@ from typing import IO, Any, Final
 from sessiongraph.event import APPEND, DeltaKind, DeltaRun, SessionEvent, SurfaceOp
 from sessiongraph.header import SessionHeader
 from sessiongraph.ports import (
+    Prepare,
     RecordedEntry,
     RecordedMedia,
     RecordedPart,
@@ -31,7 +32,7 @@ _FRAME: Final = Struct(">cQ")
 _NO_REFERENCES: Final = 2
 """The version of marshal that does not look for equal objects: rows have few."""
 
-_MEMBERS_OF_EVENT: Final = 9
+_MEMBERS_OF_EVENT: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,7 @@ class ReadRequest:
     """Read a session of a file; the members are those of ``RecordingReader.open``.
 
     header: of the session as the asking process saw it.
+    prepare: what to make of each entry for the store; None for nothing.
     """
 
     reader: RecordingReader
@@ -47,6 +49,7 @@ class ReadRequest:
     part: RecordedPart | None
     redact: bool
     header: SessionHeader
+    prepare: Prepare | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +137,7 @@ def _row_of(recorded: RecordedEntry) -> tuple[Any, ...]:
         return (
             recorded.line,
             media,
+            recorded.prepared,
             entry.seq,
             entry.type,
             entry.time,
@@ -145,6 +149,7 @@ def _row_of(recorded: RecordedEntry) -> tuple[Any, ...]:
     return (
         recorded.line,
         media,
+        recorded.prepared,
         entry.kind.value,
         entry.seq,
         entry.time,
@@ -163,16 +168,13 @@ def _entries_of(rows: list[tuple[Any, ...]]) -> list[RecordedEntry]:
     entry: SessionEvent | DeltaRun
     for row in rows:
         if len(row) == _MEMBERS_OF_EVENT:
-            line, media, seq, type_name, time, payload, op, sources, ignorable = row
+            line, media, prepared, seq, type_name, time, payload, op, sources, ignorable = row
             if op is not None:
                 op = APPEND if op[0] is None else SurfaceOp(*op)
             entry = SessionEvent(seq, type_name, time, payload, op, sources, ignorable)
         else:
-            line, media, kind, *members = row
+            line, media, prepared, kind, *members = row
             entry = DeltaRun(DeltaKind(kind), *members)
-        if media is None:
-            entries.append(RecordedEntry(entry, line))
-        else:
-            found = tuple(RecordedMedia(name, content) for name, content in media)
-            entries.append(RecordedEntry(entry, line, found))
+        found = () if media is None else tuple(RecordedMedia(*each) for each in media)
+        entries.append(RecordedEntry(entry, line, found, prepared))
     return entries
