@@ -67,6 +67,10 @@ KEPT_S: Final = 30
 _MODULE: Final = "providers.recordings.reading_process"
 _TO_END_S: Final = 1
 
+_PIPE_BYTES: Final = 512 * 1024
+"""How far a process may be ahead, where the system can be told: two messages, so that neither side
+waits while the other one computes."""
+
 
 class ReadingApart:
     """Opens recordings; large ones are read by other processes, which end with the block.
@@ -180,6 +184,7 @@ class _Process:
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))},
             start_new_session=True,
+            pipesize=_PIPE_BYTES,
         )
         assert self._process.stdin is not None
         assert self._process.stdout is not None

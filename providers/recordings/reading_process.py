@@ -43,7 +43,7 @@ from sessiongraph.redaction import Redaction
 IDLE_S: Final = 60
 """How long a process waits for the next request before it ends; nobody asks one that late."""
 
-_ENTRIES_AT_ONCE: Final = 400
+_ENTRIES_AT_ONCE: Final = 250
 _BYTES_AT_ONCE: Final = 256 * 1024
 """Where a message ends: whichever is reached first. A run counts 16 bytes a member."""
 
