@@ -95,6 +95,7 @@ class ClaudeSession:
         self._images = Images()
         self._reply: _Reply | None = None
         self._nodes: dict[str, Seq] = {}
+        self._reply_records: list[str] = []  # those that became the reply's node
         self._preserved: list[str] = []
         self._summaries: dict[str, str] = {}
         self._title = _NO_TITLE
@@ -122,6 +123,9 @@ class ClaudeSession:
         self._conversation.remember(memory.conversation)
         self._reply = memory.reply
         self._nodes = memory.nodes
+        if memory.reply is not None:
+            seq = memory.reply.seq
+            self._reply_records = [uuid for uuid, node in memory.nodes.items() if node == seq]
         self._preserved = memory.preserved
         self._summaries = memory.summaries
         self._title = memory.title
@@ -336,11 +340,14 @@ class ClaudeSession:
         rest = {key: message[key] for key in ("stop_reason",) if message.get(key) is not None}
         told["claudeCode"] = {**around(record), **rest}
         seq = conversation.message("assistant/message", told, replacing=before)
-        if before is not None:
-            for uuid in [uuid for uuid, node in self._nodes.items() if node == before]:
+        if before is None:
+            self._reply_records.clear()
+        for uuid in self._reply_records:
+            if self._nodes.get(uuid) == before:
                 self._nodes[uuid] = seq
         if isinstance(envelope.uuid, str):
             self._note_node(envelope.uuid, seq)
+            self._reply_records.append(envelope.uuid)
         self._reply = None if message_id is None else _Reply(message_id, seq, blocks)
         reason = message.get("stop_reason")
         conversation.will_end({"kind": "max-tokens"} if reason == "max_tokens" else None)
