@@ -195,7 +195,8 @@ class ClaudeSession:
     def _note_node(self, uuid: str, seq: Seq) -> None:
         """Remember which node a record became, -1 for none."""
         nodes = self._nodes
-        nodes.pop(uuid, None)
+        if uuid in nodes:
+            del nodes[uuid]
         nodes[uuid] = seq
         if len(nodes) > _RECORDS_REMEMBERED:
             del nodes[next(iter(nodes))]

@@ -138,7 +138,7 @@ class Conversation:
         time: EpochMillis | None = None,
     ) -> Seq:
         """An event that is only logged. data: the payload, or its JSON text."""
-        payload = data if isinstance(data, bytes) else lossless.encode(data)
+        payload = data if isinstance(data, bytes) else lossless.encode_finite(data)
         return self._add(event_type, payload, None, None, ignorable, time)
 
     def keep(self, event_type: str, payload: bytes) -> None:
@@ -197,7 +197,7 @@ class Conversation:
         self, event_type: str, data: Mapping[str, Any], *, replacing: Seq | None = None
     ) -> Seq:
         """A message that joins the surface, or takes the place of one that stands on it."""
-        payload = lossless.encode(data)
+        payload = lossless.encode_finite(data)
         index = None if replacing is None else self._index_of(replacing)
         if replacing is None or index is None:
             seq = self._add(event_type, payload, APPEND, None)
@@ -209,7 +209,7 @@ class Conversation:
 
     def compaction(self, data: Mapping[str, Any], kept: int = 0) -> Seq:
         """A message in the place of the whole surface but its last ``kept`` nodes."""
-        payload = lossless.encode(data)
+        payload = lossless.encode_finite(data)
         end = len(self._surface) - kept
         removed = tuple(self._surface[:end])
         if not removed:
@@ -260,7 +260,7 @@ class Conversation:
         data = {"turn": self.turn, "step": self.step, "message": message, **(extra or {})}
         called = self._calls.get(call_id)
         sources = None if called is None else (called,)
-        seq = self._add("tool/result", lossless.encode(data), APPEND, sources)
+        seq = self._add("tool/result", lossless.encode_finite(data), APPEND, sources)
         self._surface.append(seq)
         return seq
 

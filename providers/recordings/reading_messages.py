@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
 from struct import Struct
-from typing import IO, Any, Final
+from typing import IO, Any, Final, Literal
 
 from sessiongraph.event import APPEND, DeltaKind, DeltaRun, Entry, SessionEvent, SurfaceOp
 from sessiongraph.header import SessionHeader
@@ -129,54 +129,63 @@ def receive(pipe: IO[bytes]) -> Any:
     return pickle.loads(content)
 
 
-def _columns_of(entries: list[RecordedEntry]) -> tuple[Any, ...]:
+def _columns_of(recorded: list[RecordedEntry]) -> tuple[Any, ...]:
     """Entries member by member; runs and media with their places among them."""
-    rows: list[tuple[Any, ...]] = []
-    runs: list[tuple[Any, ...]] = []
-    media: list[tuple[int, list[tuple[str, bytes]]]] = []
-    for index, recorded in enumerate(entries):
-        entry, op = recorded.entry, None
-        if recorded.media:
-            media.append((index, [(each.name, each.content) for each in recorded.media]))
-        if isinstance(entry, SessionEvent):
-            if entry.surface_op is not None:
-                op = entry.surface_op.start is None or (entry.surface_op.start, entry.surface_op.end)
-            rows.append(
-                (
-                    entry.seq, entry.type, entry.time, entry.payload, op,
-                    entry.source_event_seqs, entry.ignorable,
-                )
-            )  # fmt: skip
-        else:
-            runs.append(
-                (
-                    index, entry.kind.value, entry.seq, entry.time, entry.turn, entry.step,
-                    entry.index, list(entry.gaps), list(entry.texts), entry.call_id, entry.name,
-                )
-            )  # fmt: skip
-    events: list[Any] = list(zip(*rows, strict=True))
-    if events:
-        names = {name: code for code, name in enumerate(dict.fromkeys(events[1]))}
-        events[1] = (list(names), [names[name] for name in events[1]])
-    lines = [recorded.line for recorded in entries]
-    prepared = [recorded.prepared for recorded in entries]
-    return lines, prepared, events, runs, media
+    entries = [each.entry for each in recorded]
+    events = [entry for entry in entries if isinstance(entry, SessionEvent)]
+    types = [event.type for event in events]
+    names = {name: code for code, name in enumerate(dict.fromkeys(types))}
+    runs = [
+        (
+            index, entry.kind.value, entry.seq, entry.time, entry.turn, entry.step,
+            entry.index, list(entry.gaps), list(entry.texts), entry.call_id, entry.name,
+        )
+        for index, entry in enumerate(entries if len(events) < len(entries) else ())
+        if isinstance(entry, DeltaRun)
+    ]  # fmt: skip
+    media = [
+        (index, [(found.name, found.content) for found in each.media])
+        for index, each in enumerate(recorded)
+        if each.media
+    ]
+    return (
+        [each.line for each in recorded],
+        [each.prepared for each in recorded],
+        [event.seq for event in events],
+        list(names),
+        [names[name] for name in types],
+        [event.time for event in events],
+        [event.payload for event in events],
+        [None if (op := event.surface_op) is None else _sent(op) for event in events],
+        [event.source_event_seqs for event in events],
+        [event.ignorable for event in events],
+        runs,
+        media,
+    )
+
+
+def _sent(op: SurfaceOp) -> Literal[True] | tuple[int | None, int | None]:
+    return op.start is None or (op.start, op.end)
 
 
 def _entries_of(
     lines: list[int],
     prepared: list[Prepared],
-    events: list[Any],
+    seqs: list[int],
+    names: list[str],
+    codes: list[int],
+    times: list[int],
+    payloads: list[bytes],
+    ops: list[Any],
+    sources: list[Any],
+    ignorable: list[bool],
     runs: list[tuple[Any, ...]],
     media: list[tuple[int, list[tuple[str, bytes]]]],
 ) -> list[RecordedEntry]:
-    entries: list[Entry] = []
-    if events:
-        seqs, (names, codes), times, payloads, ops, sources, ignorable = events
-        types = map(names.__getitem__, codes)
-        entries += map(
-            SessionEvent, seqs, types, times, payloads, map(_op_of, ops), sources, ignorable
-        )
+    types = map(names.__getitem__, codes)
+    entries: list[Entry] = list(
+        map(SessionEvent, seqs, types, times, payloads, map(_op_of, ops), sources, ignorable)
+    )
     for index, kind, *members in runs:
         entries.insert(index, DeltaRun(DeltaKind(kind), *members))
     recorded = list(map(RecordedEntry, entries, lines, repeat(()), prepared))

@@ -42,18 +42,26 @@ def prepare_run(run: DeltaRun) -> PreparedRun:
 def prepare_event(event: SessionEvent) -> PreparedEvent:
     """What of an event's row, and of those beside it, follows from the event."""
     flags = codec.IGNORABLE if event.ignorable else 0
-    payload, stream = codec.split_stream(event)
-    payload, packed = codec.pack(payload)
-    if packed:
-        flags |= codec.PAYLOAD_PACKED
-    if stream is not None:
-        stream, packed = codec.pack(stream)
-        flags |= codec.STREAM_APART | (codec.STREAM_PACKED if packed else 0)
+    payload, stream = event.payload, None
+    if len(payload) >= codec.COMPRESS_FROM:
+        payload, stream = codec.split_stream(event)
+        payload, packed = codec.pack(payload)
+        if packed:
+            flags |= codec.PAYLOAD_PACKED
+        if stream is not None:
+            stream, packed = codec.pack(stream)
+            flags |= codec.STREAM_APART | (codec.STREAM_PACKED if packed else 0)
     op = event.surface_op
     if op is not None and op.start is None:
         flags |= codec.APPENDS
-    sources = codec.encode_sources(event.source_event_seqs)
-    return flags, sources, payload, stream, _notes(event) if event.type in _NOTED_TYPES else None
+    sources = event.source_event_seqs
+    return (
+        flags,
+        None if sources is None else codec.encode_sources(sources),
+        payload,
+        stream,
+        _notes(event) if event.type in _NOTED_TYPES else None,
+    )
 
 
 def _notes(event: SessionEvent) -> Notes | None:
