@@ -20,9 +20,9 @@ from msgspec.structs import replace
 from providers.recordings.claude_records import (
     FAMILY,
     Envelope,
+    Envelopes,
     around,
     content_of,
-    envelope,
     is_failure,
     is_from_person,
     is_interruption,
@@ -87,9 +87,11 @@ class ClaudeSession:
         header: SessionHeader,
         title_of: Callable[[str], str | None],
         inherited_through: str | None,
+        envelopes: Envelopes,
         memory: bytes | None,
     ) -> None:
         self._header = header
+        self._envelopes = envelopes
         self._title_of = title_of
         self._conversation = Conversation(header.created_at)
         self._images = Images()
@@ -166,7 +168,7 @@ class ClaudeSession:
             self._notes[TOO_LONG] = None
             tell_too_long(conversation, FAMILY)
             return conversation.told()
-        record = envelope(line)
+        record = self._envelopes.take(line)
         if record is None:
             self._notes[UNREADABLE] = None
             conversation.begin_record(None)
