@@ -20,6 +20,8 @@ import base64
 import zlib
 from array import array
 from collections.abc import Mapping, Sequence
+from itertools import accumulate, chain
+from operator import sub
 from typing import Any, Final
 
 import msgspec
@@ -292,9 +294,7 @@ class Conversation:
 def _packed(seqs: array[int]) -> str:
     if not seqs:
         return ""
-    gaps = array("q", seqs)
-    for index in range(len(gaps) - 1, 0, -1):
-        gaps[index] -= gaps[index - 1]
+    gaps = array("q", map(sub, seqs, chain((0,), seqs)))
     return base64.b85encode(zlib.compress(gaps.tobytes(), 1)).decode("ascii")
 
 
@@ -302,6 +302,4 @@ def _unpacked(text: str) -> array[int]:
     seqs = array("q")
     if text:
         seqs.frombytes(zlib.decompress(base64.b85decode(text)))
-    for index in range(1, len(seqs)):
-        seqs[index] += seqs[index - 1]
-    return seqs
+    return array("q", accumulate(seqs))
