@@ -30,7 +30,7 @@ from strawberry.types.field import StrawberryField
 
 from schema.declaration import Resolution
 from schema.list_items import Complete, Compute, Details, Item, Light, Plan, Unusual
-from schema.object_plan import INT_BOUND, ExactField, ObjectPlan
+from schema.object_plan import INT_BOUND, AttributeField, ObjectPlan
 from schema.scalars import PASSED_ON
 
 _EXACT: Final[dict[str, type]] = {
@@ -48,14 +48,17 @@ def plan_of(
 ) -> Plan | None:
     """How values of a type are completed under a selection, None where there is no plan."""
     if isinstance(output_type, GraphQLNonNull):
-        return _never_null(plan_of(executor, output_type.of_type, details))
+        inner = output_type.of_type
+        if isinstance(inner, GraphQLObjectType):
+            return _object(executor, inner, details, nullable=False)
+        return _never_null(plan_of(executor, inner, details))
     if isinstance(output_type, GraphQLList):
         return _each(plan_of(executor, output_type.of_type, details))
     if is_leaf_type(output_type):
         return Plan(_leaf(output_type))
     if is_abstract_type(output_type):
         return _abstract(executor, output_type, details)
-    return _object(executor, cast("GraphQLObjectType", output_type), details)
+    return _object(executor, cast("GraphQLObjectType", output_type), details, nullable=True)
 
 
 def _abstract(
@@ -79,7 +82,7 @@ def _abstract(
             runtime_type = item.executor.ensure_valid_runtime_type(
                 name, abstract, details, item.info, value
             )
-            plans[name] = _object(item.executor, runtime_type, details)
+            plans[name] = _object(item.executor, runtime_type, details, nullable=False)
         plan = plans[name]
         if plan is None:
             raise Unusual
@@ -101,15 +104,15 @@ def _same_for_all(
         return None
     if any(each is None or each.signature != first.signature for each in plans):
         return None
-    return first.plan()
+    return first.plan(nullable=True)
 
 
 def _object(
-    executor: Executor[Any], object_type: GraphQLObjectType, details: Details
+    executor: Executor[Any], object_type: GraphQLObjectType, details: Details, *, nullable: bool
 ) -> Plan | None:
     """A plan for objects of one type, None when a field that must not be null has none."""
     found = _object_plan(executor, object_type, details)
-    return None if found is None else found.plan()
+    return None if found is None else found.plan(nullable=nullable)
 
 
 def _object_plan(
@@ -145,15 +148,20 @@ def _object_plan(
         plan.signature.append((name, str(definition.type), source, *nodes))
         if attribute is None:
             plan.computed.append((name, cast("Compute", compute), complete))
-        elif (kind := _EXACT.get(get_named_type(definition.type).name)) and not _is_list(
-            definition
-        ):
-            nullable = not isinstance(definition.type, GraphQLNonNull)
-            bounded = get_named_type(definition.type).name == "Int"
-            plan.exact.append(ExactField(name, attribute, kind, nullable, bounded, complete))
         else:
-            plan.read.append((name, attribute, complete))
+            plan.attributes.append(_attribute_field(definition, name, attribute, complete))
     return plan
+
+
+def _attribute_field(
+    definition: GraphQLField, name: str, attribute: str, complete: Complete
+) -> AttributeField:
+    kind = _EXACT.get(get_named_type(definition.type).name)
+    if kind is None or _is_list(definition):
+        return AttributeField(name, attribute, complete)
+    nullable = not isinstance(definition.type, GraphQLNonNull)
+    bounded = get_named_type(definition.type).name == "Int"
+    return AttributeField(name, attribute, complete, kind, nullable, bounded)
 
 
 def _way(definition: GraphQLField) -> tuple[str | None, Compute | None]:
