@@ -24,7 +24,6 @@ from graphql import (
     Undefined,
     get_named_type,
     is_abstract_type,
-    is_leaf_type,
 )
 from strawberry.types.field import StrawberryField
 
@@ -44,25 +43,32 @@ _EXACT: Final[dict[str, type]] = {
 
 
 def plan_of(
-    executor: Executor[Any], output_type: GraphQLOutputType, details: Details
+    executor: Executor[Any],
+    output_type: GraphQLOutputType,
+    details: Details,
+    *,
+    nullable: bool = True,
 ) -> Plan | None:
-    """How values of a type are completed under a selection, None where there is no plan."""
+    """How values of a type are completed under a selection, None where there is no plan.
+
+    nullable: whether None is a value.
+    """
     if isinstance(output_type, GraphQLNonNull):
-        inner = output_type.of_type
-        if isinstance(inner, GraphQLObjectType):
-            return _object(executor, inner, details, nullable=False)
-        return _never_null(plan_of(executor, inner, details))
-    if isinstance(output_type, GraphQLList):
-        return _each(plan_of(executor, output_type.of_type, details))
-    if is_leaf_type(output_type):
-        return Plan(_leaf(output_type))
+        return plan_of(executor, output_type.of_type, details, nullable=False)
     if is_abstract_type(output_type):
-        return _abstract(executor, output_type, details)
-    return _object(executor, cast("GraphQLObjectType", output_type), details, nullable=True)
+        return _abstract(executor, output_type, details, nullable=nullable)
+    if isinstance(output_type, GraphQLObjectType):
+        return _object(executor, output_type, details, nullable=nullable)
+    plan: Plan | None
+    if isinstance(output_type, GraphQLList):
+        plan = _each(plan_of(executor, output_type.of_type, details))
+    else:
+        plan = Plan(_leaf(cast("GraphQLLeafType", output_type)))
+    return plan if nullable else _never_null(plan)
 
 
 def _abstract(
-    executor: Executor[Any], abstract: GraphQLAbstractType, details: Details
+    executor: Executor[Any], abstract: GraphQLAbstractType, details: Details, *, nullable: bool
 ) -> Plan | None:
     """Each value by the plan of its own type, made when the first one of it comes."""
     resolve_type = abstract.resolve_type
@@ -70,13 +76,15 @@ def _abstract(
         return None
     plans: dict[Any, Plan | None] = {}
     if getattr(resolve_type, "always_resolves", False):
-        shared = _same_for_all(executor, abstract, details)
+        shared = _same_for_all(executor, abstract, details, nullable=nullable)
         if shared is not None:
             return shared
 
     def complete(value: Any, item: Item) -> Any:
         if value is None:
-            return None
+            if nullable:
+                return None
+            raise Unusual
         name = resolve_type(value, item.info, abstract)
         if name not in plans:
             runtime_type = item.executor.ensure_valid_runtime_type(
@@ -92,7 +100,7 @@ def _abstract(
 
 
 def _same_for_all(
-    executor: Executor[Any], abstract: GraphQLAbstractType, details: Details
+    executor: Executor[Any], abstract: GraphQLAbstractType, details: Details, *, nullable: bool
 ) -> Plan | None:
     """The plan that values of all types of an interface share, None when they differ."""
     plans = [
@@ -104,7 +112,7 @@ def _same_for_all(
         return None
     if any(each is None or each.signature != first.signature for each in plans):
         return None
-    return first.plan(nullable=True)
+    return first.plan(nullable=nullable)
 
 
 def _object(

@@ -19,6 +19,7 @@ from sessiongraph import lossless
 from sessiongraph.errors import CorruptSession
 from sessiongraph.event import (
     APPEND,
+    LOG_ONLY,
     DeltaKind,
     DeltaRun,
     Placement,
@@ -217,6 +218,8 @@ ROW_COLUMNS: Final = (
 def placement_of(row: EventRow) -> Placement:
     """Where the event of a row stands."""
     place, replaced_by = row[5], row[6]
+    if place is None and replaced_by is None:
+        return LOG_ONLY
     return Placement(
         None if place is None else place & LOW_32,
         None if replaced_by is None else replaced_by & LOW_32,
@@ -226,7 +229,7 @@ def placement_of(row: EventRow) -> Placement:
 def event_of(row: EventRow, type_name: str, stream: bytes | None = None) -> SessionEvent:
     """The event of a row that is not a run; without its stream unless that is given."""
     flags = row[3]
-    payload = unpack(row[10], bool(flags & PAYLOAD_PACKED))
+    payload = unpack(row[10], True) if flags & PAYLOAD_PACKED else row[10]
     if stream is not None:
         try:
             payload = join_stream(payload, unpack(stream, bool(flags & STREAM_PACKED)))
@@ -245,7 +248,7 @@ def event_of(row: EventRow, type_name: str, stream: bytes | None = None) -> Sess
         row[2],
         payload,
         op,
-        decode_sources(row[9]),
+        None if row[9] is None else decode_sources(row[9]),
         bool(flags & IGNORABLE),
     )
 
