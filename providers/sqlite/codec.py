@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -229,12 +230,23 @@ def placement_of(row: EventRow) -> Placement:
 def event_of(row: EventRow, type_name: str, stream: bytes | None = None) -> SessionEvent:
     """The event of a row that is not a run; without its stream unless that is given."""
     flags = row[3]
-    payload = unpack(row[10], True) if flags & PAYLOAD_PACKED else row[10]
+    payload = unpack(row[10], bool(flags & PAYLOAD_PACKED))
     if stream is not None:
         try:
             payload = join_stream(payload, unpack(stream, bool(flags & STREAM_PACKED)))
         except msgspec.DecodeError as error:
             raise CorruptSession(f"a stored payload does not decode: {error}") from error
+    return _event(row, type_name, payload)
+
+
+def listed_event_of(row: EventRow, type_name: str) -> SessionEvent:
+    """The same without its stream, for a list: most of it is shown without payloads."""
+    packed = row[3] & PAYLOAD_PACKED
+    return _event(row, type_name, partial(unpack, row[10], True) if packed else row[10])
+
+
+def _event(row: EventRow, type_name: str, text: bytes | Callable[[], bytes]) -> SessionEvent:
+    flags = row[3]
     op: SurfaceOp | None = None
     if row[7] is not None:
         if row[8] is None:
@@ -246,7 +258,7 @@ def event_of(row: EventRow, type_name: str, stream: bytes | None = None) -> Sess
         row[0] & LOW_32,
         type_name,
         row[2],
-        payload,
+        text,
         op,
         None if row[9] is None else decode_sources(row[9]),
         bool(flags & IGNORABLE),

@@ -21,7 +21,7 @@ from providers.sqlite.codec import (
     ROW_COLUMNS,
     STREAM_APART,
     EventRow,
-    event_of,
+    listed_event_of,
     placement_of,
     run_of,
 )
@@ -220,7 +220,7 @@ def placed_event(
     """The event of a row that is not a run."""
     return PlacedEvent(
         session_id,
-        event_of(row, types.name_in(connection, row[1])),
+        listed_event_of(row, types.name_in(connection, row[1])),
         placement_of(row),
         bool(row[3] & STREAM_APART),
     )
