@@ -3,7 +3,7 @@
 Nothing else is accepted: no GET (a link must not run a query), no forms or plain text (a page of
 another site could send those without asking), no batches. What is refused before it is an operation
 is answered with 4xx and the same ``errors`` shape as a failed operation: 401 without a token that
-holds, before anything of it is read; 403 when the token does not reach; else with BAD_USER_INPUT.
+holds, before anything of it is read; 403 when the token is not enough; else with BAD_USER_INPUT.
 
 The client says which form of answer it accepts (:mod:`server.negotiation`). Under the media type of
 GraphQL responses, a response without data has the status 400, as "GraphQL over HTTP" has it; under

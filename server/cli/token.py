@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     "token",
     epilog=examples(
         "sessiongraph token show",
-        'curl -H "$(sessiongraph token show)" …',
+        "sessiongraph token show | curl -H @- …",
         "sessiongraph token create --scope read --cwd ~/project",
         "sessiongraph token list",
         "sessiongraph token revoke 1f3a9c2e",
