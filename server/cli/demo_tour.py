@@ -183,8 +183,9 @@ async def import_samples(services: Services) -> ImportReport:
 
 
 def print_introduction(report: ImportReport, live_id: str) -> None:
-    """What a tour is about to ask; ``live_id`` is where the agent works. Its server goes with it, so
-    there is no address and no token to tell."""
+    """What a tour asks about; ``live_id`` is where the agent works. The server ends with the tour,
+    so there is no address and no token to tell.
+    """
     line = f"SessionGraph demo: {_samples(report)}, and what an agent does in {live_id}"
     stdout_console().print(Text(line), soft_wrap=True)
 
