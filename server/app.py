@@ -42,13 +42,13 @@ def build_app(services: Services, access: Access, hosts: frozenset[Authority]) -
     """
     settings = services.settings
     documents = Documents(_document_limits(settings), introspection=settings.introspection)
-    schema = build_schema([documents.extension], PlannedLists)
+    schema = build_schema(PlannedLists)
     records = OperationRecords(settings.slow_operation_ms / 1000, services.spans)
     operations = Operations(
         schema,
         services.of_operations(),
         documents,
-        frame_context=one_observation,
+        context=one_observation,
         records=records,
         costs=CostModel(schema._schema, _cost_limits(settings)),
         occupancy=_occupancy(settings),

@@ -26,7 +26,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from schema.request import MOST_VALUES, decode_request
 from server.access import Access, Admission
-from server.client_presence import done_while_connected
+from server.client_presence import ClientPresence
 from server.graphql_request import GraphQLRequest
 from server.graphql_sse import KEEP_ALIVE_S, EventStream
 from server.negotiation import Form, accepted_forms
@@ -151,10 +151,9 @@ class GraphQLEndpoint:
                 held.enter_context(operation.taking_place())
                 return self._stream(operation, admission)
             held.enter_context(operation.taking_place())
-            working = asyncio.create_task(operation.answer())
-            if not await done_while_connected(receive, working):
-                return None
-            return Response(working.result(), media_type=forms[0])
+            async with ClientPresence(receive) as client:
+                text = await operation.answer()
+            return None if client.left else Response(text, media_type=forms[0])
         except OperationFailed as failure:
             if failure.is_of_load:
                 return Response(failure.body(), 429, RETRY_AFTER, media_type=forms[0])

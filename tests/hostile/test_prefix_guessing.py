@@ -77,8 +77,8 @@ CHANGES: Final = "subscription { corpus { kind sessionId cursor } }"
 
 def operations_of(server: Server) -> Operations:
     documents = Documents(DocumentLimits(tokens=2000, depth=20, aliases=20))
-    schema = build_schema([documents.extension], PlannedLists)
-    return Operations(schema, server.services, documents, frame_context=one_observation)
+    schema = build_schema(PlannedLists)
+    return Operations(schema, server.services, documents, context=one_observation)
 
 
 async def asked(operations: Operations, grant: Grant, document: str, **variables: Any) -> Any:
