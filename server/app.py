@@ -61,10 +61,16 @@ def build_app(services: Services, access: Access, hosts: frozenset[Authority]) -
         operations,
         access,
         max_request_bytes=settings.max_request_bytes,
+        max_request_values=settings.max_request_values,
         body_timeout_s=settings.request_body_timeout_ms / 1000,
     )
     init_timeout_s = settings.connection_init_timeout_ms / 1000
-    socket = GraphQLWebSocket(operations, access, init_timeout_s=init_timeout_s)
+    socket = GraphQLWebSocket(
+        operations,
+        access,
+        max_request_values=settings.max_request_values,
+        init_timeout_s=init_timeout_s,
+    )
     routes = [
         Route(GRAPHQL_PATH, endpoint, methods=["POST"]),
         WebSocketRoute(GRAPHQL_PATH, socket),

@@ -30,7 +30,6 @@ import strawberry
 from graphql import ExecutionResult, OperationType
 
 from resolvers.context import Services
-from resolvers.turns import Turns
 from schema.response import encode_response
 from schema.scopes import require
 from server.broadcasting import Broadcastable, Outlet
@@ -91,7 +90,7 @@ class Operations:
         self.occupancy = Occupancy() if occupancy is None else occupancy
         self.trusted = TrustedDocuments() if trusted is None else trusted
         self.timeout_s = timeout_s
-        self.turns = Turns()
+        self.turns = services.turns
 
     async def prepare(self, request: GraphQLRequest, grant: Grant = EVERYTHING) -> Operation:
         """What a request asks for, ready to be run.

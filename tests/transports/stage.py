@@ -14,6 +14,7 @@ import strawberry
 from starlette.applications import Starlette
 from starlette.routing import Route, WebSocketRoute
 
+from resolvers.turns import Turns
 from schema.errors import PublicErrors
 from schema.request import decode_request
 from server.access import Access
@@ -129,6 +130,7 @@ class World:
     executed: int = 0
     total: int = 0
     deadline: float | None = None
+    turns: Turns = field(default_factory=Turns)
 
 
 Info = strawberry.Info[World, None]
