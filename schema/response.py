@@ -12,6 +12,8 @@ from typing import Any
 
 import msgspec
 
+from schema.answers import members_of
+
 
 def encode_response(value: Any) -> bytes:
     """The JSON text of a response, in UTF-8."""
@@ -31,6 +33,8 @@ def _escaped(value: Any) -> Any:
         return value
     if isinstance(value, dict):
         return {key: _escaped(member) for key, member in value.items()}
+    if isinstance(value, msgspec.Struct):
+        return _escaped(members_of(value))
     if isinstance(value, list):
         return [_escaped(item) for item in value]
     return value

@@ -12,6 +12,7 @@ from __future__ import annotations
 import heapq
 import sqlite3
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import Final
 
@@ -20,7 +21,7 @@ from providers.sqlite.codec import (
     ROW_COLUMNS,
     STREAM_APART,
     EventRow,
-    event_of,
+    listed_event_of,
     placement_of,
     run_of,
 )
@@ -53,7 +54,7 @@ def list_events(
     if seqs.is_empty or selection.impossible:
         return []
     walk = _Walk(connection, types, session, selection, newest=window.newest)
-    found = list(islice(walk.events(seqs), window.limit))
+    found = walk.events(seqs, window.limit)
     return found[::-1] if window.newest else found
 
 
@@ -78,41 +79,52 @@ class _Walk:
         self._base = session.log << SEQ_SHIFT
         self._lanes = self._wanted_lanes()
 
-    def events(self, seqs: Range) -> Iterator[PlacedEvent]:
-        """Every admitted event in the range, which is closed on both sides."""
+    def events(self, seqs: Range, limit: int) -> list[PlacedEvent]:
+        """The first admitted events in the range, which is closed on both sides."""
         assert seqs.low is not None
         assert seqs.high is not None
+        found: list[PlacedEvent] = []
         start = run_start(self._connection, self._base, seqs.low)
         for first, last in self._stretches(start, seqs.high):
-            for row in self._rows(self._base | first, self._base | last):
-                yield from self._matching(row, seqs.low, seqs.high)
+            for rows in self._pages(self._base | first, self._base | last, limit):
+                found += self._matching(rows, seqs.low, seqs.high)
+                if len(found) >= limit:
+                    return found[:limit]
+        return found
 
-    def _rows(self, low: int, high: int) -> Iterator[EventRow]:
+    def _pages(self, low: int, high: int, size: int) -> Iterator[list[EventRow]]:
+        """Rows in the order of the walk, some at a time."""
         direction = "DESC" if self._newest else "ASC"
         if self._lanes is None:
             sql = f"SELECT {ROW_COLUMNS} FROM events WHERE id BETWEEN ? AND ? ORDER BY id "
-            yield from self._connection.execute(sql + direction, (low, high))
+            rows = self._connection.execute(sql + direction, (low, high))
+            while page := rows.fetchmany(min(size, _FETCH)):
+                yield page
             return
         ids = heapq.merge(
             *(self._lane_ids(lane, low, high) for lane in self._lanes), reverse=self._newest
         )
-        while batch := list(islice(ids, _FETCH)):
+        while batch := list(islice(ids, min(size, _FETCH))):
             marks = ",".join("?" * len(batch))
             sql = f"SELECT {ROW_COLUMNS} FROM events WHERE id IN ({marks}) ORDER BY id {direction}"
-            yield from self._connection.execute(sql, batch).fetchall()
+            yield self._connection.execute(sql, batch).fetchall()
 
-    def _matching(self, row: EventRow, low: Seq, high: Seq) -> Iterator[PlacedEvent]:
+    def _matching(self, rows: list[EventRow], low: Seq, high: Seq) -> list[PlacedEvent]:
         times = self._selection.times
-        if row[4] is None:
-            if times.holds(row[2]):
-                yield placed_event(self._connection, self._types, self._session_id, row)
-            return
-        members = [
-            PlacedEvent(self._session_id, member, LOG_ONLY)
-            for member in run_of(row).members(low, high)
-            if times.holds(member.time)
-        ]
-        yield from reversed(members) if self._newest else members
+        placed = partial(placed_event, self._connection, self._types, self._session_id)
+        found: list[PlacedEvent] = []
+        for row in rows:
+            if row[4] is None:
+                if times.holds(row[2]):
+                    found.append(placed(row))
+                continue
+            members = [
+                PlacedEvent(self._session_id, member, LOG_ONLY)
+                for member in run_of(row).members(low, high)
+                if times.holds(member.time)
+            ]
+            found += reversed(members) if self._newest else members
+        return found
 
     def _lane_ids(self, lane: int, low: int, high: int) -> Iterator[int]:
         direction = "DESC" if self._newest else "ASC"
@@ -208,7 +220,7 @@ def placed_event(
     """The event of a row that is not a run."""
     return PlacedEvent(
         session_id,
-        event_of(row, types.name_in(connection, row[1])),
+        listed_event_of(row, types.name_in(connection, row[1])),
         placement_of(row),
         bool(row[3] & STREAM_APART),
     )
