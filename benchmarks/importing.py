@@ -26,8 +26,8 @@ from benchmarks.scale import Scale
 from benchmarks.single_imports import import_into, memory_of_imports, opened_for_once
 from benchmarks.stores import create_session, header_of, prompt
 from providers.recordings.reading_apart import ReadingApart
-from providers.sqlite.preparing import prepare_entry
 from providers.sqlite.log_store import SqliteLogStore
+from providers.sqlite.preparing import prepare_entry
 from sessiongraph.filters import ALL_SESSIONS
 from sessiongraph.ports import PlacedEntry, SessionOrder
 from sessiongraph.surface import Surface
@@ -38,7 +38,7 @@ _TARGET_MB_S: Final = 30
 _TARGET_EVENTS_S: Final = 30_000
 _TARGET_DELTAS_S: Final = 60_000
 _ENOUGH: Final = Limit(1, "×", least=True)
-_LONGEST_WAIT: Final = Limit(50)
+_SLOW_WAIT: Final = Limit(100)
 _LONGEST_PAUSE: Final = Limit(10)
 _BETWEEN_APPENDS_S: Final = 0.005
 _QUIET_AT_MOST_S: Final = 3
@@ -156,7 +156,8 @@ def _felt(while_what: str, felt: list[tuple[Felt, Felt]]) -> list[Figure]:
         )
         for name, what, limit in (
             ("an append", "usual_wait", None),
-            ("the longest append", "longest_wait", _LONGEST_WAIT),
+            ("the slowest of a hundred appends", "slow_wait", _SLOW_WAIT),
+            ("the longest append", "longest_wait", None),
             ("the longest pause of the loop", "longest_pause", _LONGEST_PAUSE),
         )
     ]
@@ -164,9 +165,10 @@ def _felt(while_what: str, felt: list[tuple[Felt, Felt]]) -> list[Figure]:
 
 @dataclass(frozen=True, slots=True)
 class Felt:
-    """What others felt of one run, in milliseconds."""
+    """What others felt of one run, in milliseconds; slow_wait: the 99th percentile of appends."""
 
     usual_wait: float
+    slow_wait: float
     longest_wait: float
     longest_pause: float
 
@@ -221,7 +223,8 @@ class _Appender:
         """What is felt until some work is done."""
         async with LoopPauses() as pauses:
             waits = await self.until(work)
-        return Felt(median(waits), max(waits), pauses.longest_ms)
+        slow = sorted(waits)[int(len(waits) * 0.99)]
+        return Felt(median(waits), slow, max(waits), pauses.longest_ms)
 
     async def until(self, work: Coroutine[None, None, None]) -> list[float]:
         """Milliseconds of every append until some work is done."""

@@ -21,6 +21,7 @@ from types import TracebackType
 from typing import Final, ParamSpec, TypeVar
 
 from benchmarks.figures import Sample
+from server.cli import OBJECTS_BEFORE_COLLECTION
 from server.wiring import THREAD_SWITCH_S
 
 P = ParamSpec("P")
@@ -55,12 +56,15 @@ async def alternating(
 def in_fresh_process(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """The result of a module's function, called in a new interpreter that ends behind it.
 
-    Its threads take turns as those of the program do.
+    Its threads take turns, and its garbage is looked for, as in the program.
     """
-    spawn = get_context("spawn")
-    turns = (THREAD_SWITCH_S,)
-    with ProcessPoolExecutor(1, spawn, sys.setswitchinterval, turns) as pool:
+    with ProcessPoolExecutor(1, get_context("spawn"), _run_as_the_program) as pool:
         return pool.submit(work, *args, **kwargs).result()
+
+
+def _run_as_the_program() -> None:
+    sys.setswitchinterval(THREAD_SWITCH_S)
+    gc.set_threshold(OBJECTS_BEFORE_COLLECTION, *gc.get_threshold()[1:])
 
 
 class LoopPauses:

@@ -70,7 +70,7 @@ class _Work:
 class Writer:
     """Owns the writing connection of one file.
 
-    committed: called in the writer's thread after each transaction that is on disk.
+    committed: called in the writer's thread after each transaction.
     jobs_together: jobs of each transaction. transactions: how long each took (seconds).
     syncs: how long of that its COMMIT took, which waits for the disk (seconds).
     failures: transactions that the disk refused.
@@ -93,7 +93,9 @@ class Writer:
         self._thread.start()
 
     def submit(self, job: Callable[[sqlite3.Connection], T], *, bulk: bool = False) -> Future[T]:
-        """Queue a job; the future resolves, in the writer's thread, once it is on disk.
+        """Queue a job; the future resolves, in the writer's thread, once it is committed.
+
+        bulk: part of large work, which does not wait for the disk.
 
         Raises:
             PersistenceFailed: the store is closed.

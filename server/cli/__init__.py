@@ -15,14 +15,14 @@ import rich_click as click
 from server.cli.failures import failure_line
 from server.cli.program import program
 
-_OBJECTS_BEFORE_COLLECTION: Final = 10_000
+OBJECTS_BEFORE_COLLECTION: Final = 10_000
 """New objects that make the collector look for cycles; at the usual 700 it takes a fifth of the
 time in which modules are imported, and a tenth of that in which a thousand followers are woken."""
 
 
 def main() -> None:
     """Run the command line: exits 0 on success, 2 on wrong usage, 1 on failure."""
-    gc.set_threshold(_OBJECTS_BEFORE_COLLECTION, *gc.get_threshold()[1:])
+    gc.set_threshold(OBJECTS_BEFORE_COLLECTION, *gc.get_threshold()[1:])
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that cannot show it shows a "?"

@@ -389,3 +389,13 @@ def test_a_line_beyond_the_limit_is_left_out_and_said_so(tmp_path: Path) -> None
     assert told.types.count("claude-code/too-long") == 1
     assert told.header.source.notes == (TOO_LONG,)
     assert [words(event) for event in told.surface] == ["hello", "on"]
+
+
+def test_a_number_out_of_all_bounds_is_kept_as_the_text_it_is(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / f"{SESSION}.jsonl", [asked(0, "hello"), asked(1, "again", x=1)])
+    path.write_bytes(
+        path.read_bytes().replace(b'"x": 1', b'"x": 1e999').replace(b'"x":1', b'"x":1e999')
+    )
+    told, _ = tell(CLAUDE, path)
+    assert told.types == ["turn/start", "user/message", "claude-code/user"]
+    assert b"1e999" in told.events[2].payload

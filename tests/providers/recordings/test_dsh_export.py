@@ -98,8 +98,7 @@ def test_runs_are_single_events_later(version: int) -> None:
 
 
 def test_a_payload_with_line_breaks_is_written_on_one_line() -> None:
-    entry = event(0, "turn/start")
-    entry.payload = b'{\n  "turn": 1\n}'
+    entry = event(0, "turn/start").with_payload(b'{\n  "turn": 1\n}')
     assert rows_of(4, entry)[0]["data"] == {"turn": 1}
 
 

@@ -19,7 +19,8 @@ from hypothesis import given, settings
 from providers.recordings.discovery import find_recordings
 from providers.recordings.dsh import DshReader
 from providers.recordings.reading_apart import ReadingApart
-from providers.recordings.reading_messages import EntriesRead, receive, send
+from providers.recordings.reading_messages import EntriesRead, Ready, receive, send
+from providers.recordings.reading_process import _has_time
 from providers.sqlite.preparing import prepare_entry
 from sessiongraph.event import Entry
 from sessiongraph.header import SessionHeader
@@ -139,6 +140,16 @@ def test_entries_arrive_as_they_were_sent(log: list[Entry]) -> None:
     assert of_events(received.entries) == of_events(sent)
     assert [each.prepared for each in received.entries] == [each.prepared for each in sent]
     assert receive(pipe) is None
+
+
+def test_a_process_that_reads_has_time_as_long_as_its_answers_wait() -> None:
+    reading, writing = os.pipe()
+    with os.fdopen(reading, "rb", 0) as taken, os.fdopen(writing, "wb", 0) as answers:
+        assert not _has_time(answers)
+        send(answers, Ready())
+        assert _has_time(answers)
+        assert isinstance(receive(taken), Ready)
+        assert not _has_time(answers)
 
 
 def test_files_of_every_recorder_are_told_alike(reading: ReadingApart, tmp_path: Path) -> None:
