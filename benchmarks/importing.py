@@ -26,6 +26,7 @@ from benchmarks.scale import Scale
 from benchmarks.single_imports import import_into, memory_of_imports, opened_for_once
 from benchmarks.stores import create_session, header_of, prompt
 from providers.recordings.reading_apart import ReadingApart
+from providers.sqlite.preparing import prepare_entry
 from providers.sqlite.log_store import SqliteLogStore
 from sessiongraph.filters import ALL_SESSIONS
 from sessiongraph.ports import PlacedEntry, SessionOrder
@@ -88,7 +89,7 @@ def _rates(scale: Scale, kind: Kind, path: Path, events: int) -> list[Figure]:
             async with opened_for_once(path.parent / f"{kind.file}-{next(numbers)}.db") as store:
                 await import_into(store, path, reading)
 
-        with ReadingApart() as reading:
+        with ReadingApart(prepare=prepare_entry) as reading:
             return await alternating(
                 scale.long_rounds,
                 {
@@ -174,7 +175,7 @@ def _feel_import(path: Path, store_path: Path) -> tuple[Felt, Felt]:
     """What is felt of an import, and in as long a time without one."""
 
     async def run() -> tuple[Felt, Felt]:
-        with ReadingApart() as reading:
+        with ReadingApart(prepare=prepare_entry) as reading:
             async with opened_for_once(store_path) as store:
                 return await _feel(store, lambda: import_into(store, path, reading))
 
@@ -186,7 +187,7 @@ def _feel_deletion(path: Path, store_path: Path) -> tuple[Felt, Felt]:
 
     async def run() -> tuple[Felt, Felt]:
         async with opened_for_once(store_path) as store:
-            with ReadingApart() as reading:
+            with ReadingApart(prepare=prepare_entry) as reading:
                 await import_into(store, path, reading)
             return await _feel(store, lambda: _delete_all(store))
 

@@ -136,10 +136,17 @@ class PeakMemory:
         self.grown_mb = max(0.0, _peak_mb() - self._before)
 
 
+def peak_of_children_mb() -> float:
+    """The most resident memory that one of the processes had that this one started and awaited."""
+    return _peak_of(resource.RUSAGE_CHILDREN)
+
+
 def _peak_mb() -> float:
-    if _STATUS.exists():
-        return _status_mb("VmHWM")
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return _status_mb("VmHWM") if _STATUS.exists() else _peak_of(resource.RUSAGE_SELF)
+
+
+def _peak_of(whom: int) -> float:
+    peak = resource.getrusage(whom).ru_maxrss
     return peak / 1e6 if sys.platform == "darwin" else peak / 1e3
 
 

@@ -14,6 +14,7 @@ from benchmarks.measuring import PeakMemory, in_fresh_process
 from benchmarks.stores import opened
 from providers.recordings.discovery import find_recordings
 from providers.recordings.reading_apart import ReadingApart
+from providers.sqlite.preparing import prepare_entry
 from providers.sqlite.log_store import SqliteLogStore
 from server.wiring import READERS
 from sessiongraph.importing import Importer
@@ -73,7 +74,7 @@ def memory_of_imports(
 def _grown_by_import(path: Path) -> float:
     async def run() -> None:
         async with opened_for_once(path.with_suffix(".db")) as store:
-            with ReadingApart() as reading:
+            with ReadingApart(prepare=prepare_entry) as reading:
                 await import_into(store, path, reading)
 
     with PeakMemory() as memory:

@@ -5,8 +5,10 @@ watch many files in which nothing happens.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import os
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
@@ -18,20 +20,25 @@ import msgspec
 from benchmarks.conversations import BEGINNING_MS
 from benchmarks.dsh_files import json_lines
 from benchmarks.figures import Figure, Limit, Sample
-from benchmarks.measuring import alternating, in_fresh_process
+from benchmarks.measuring import PeakMemory, alternating, in_fresh_process, peak_of_children_mb
 from benchmarks.scale import Scale
-from benchmarks.single_imports import import_into, memory_of_imports
+from benchmarks.single_imports import import_into, memory_of_imports, opened_for_once
 from benchmarks.stores import opened
+from providers.recordings.discovery import find_recordings
 from providers.recordings.reading_apart import ReadingApart
+from providers.sqlite.preparing import prepare_entry
 from server.data_directory import DataDirectory
 from server.settings import Settings
-from server.wiring import open_for_serving
+from server.wiring import READERS, open_for_serving
+from sessiongraph.importing import Importer
 
 AREA: Final = "transcripts"
 
 _TARGET_MB_S: Final = 25
+_FILE_BYTES: Final = 10_000_000
 _WARM_UP: Final = 1
 _ENOUGH: Final = Limit(1, "×", least=True)
+_CONSTANT: Final = Limit(2, "×")
 _IDLE: Final = Limit(1, "%")
 _WORDS: Final = "the harbor answers when the tide has turned and every boat is counted " * 12
 _OUTPUT: Final = "".join(f"{n:4}\tline {n} of what a tool printed\n" for n in range(60))
@@ -50,7 +57,7 @@ def measure(scale: Scale, folder: Path) -> list[Figure]:
         scale.long_import_bytes,
         lambda path, octets: _write(path, _claude_turns(), octets),
     )
-    return [*figures, memory, _watching(scale, folder)]
+    return [*figures, memory, *_many_files(scale, folder), _watching(scale, folder)]
 
 
 def _rates(scale: Scale, name: str, path: Path) -> list[Figure]:
@@ -67,7 +74,7 @@ def _rates(scale: Scale, name: str, path: Path) -> list[Figure]:
             places = [path.parent / f"{name}-{n}.db" for n in range(_WARM_UP + scale.long_rounds)]
             stores = iter([await stack.enter_async_context(opened(each)) for each in places])
 
-            reading = stack.enter_context(ReadingApart())
+            reading = stack.enter_context(ReadingApart(prepare=prepare_entry))
 
             async def ours(_: int) -> None:
                 await import_into(next(stores), path, reading)
@@ -95,6 +102,61 @@ def _rates(scale: Scale, name: str, path: Path) -> list[Figure]:
             rates["msgspec.json.decode"],
         ),
     ]
+
+
+def _many_files(scale: Scale, folder: Path) -> list[Figure]:
+    """A folder of both recorders' files, imported in one go: how fast, and the memory it takes."""
+    octets = scale.long_import_bytes
+    (_, short), (rate, long) = (
+        in_fresh_process(_import_folder, folder / f"files-{size}", size)
+        for size in (octets // 8, octets)
+    )
+    megabytes = octets // 1_000_000
+    of_all = f"{megabytes:,} MB in files of {_FILE_BYTES // 1_000_000} MB, of both"
+    return [
+        Figure(
+            AREA,
+            f"{of_all}: times {_TARGET_MB_S} MB/s",
+            Sample.of([rate / _TARGET_MB_S], "×"),
+            limit=_ENOUGH,
+        ),
+        *(
+            Figure(
+                AREA,
+                f"{of_all}: memory of the process that {does}",
+                Sample.of([long[does]], "MB"),
+                f"of {megabytes // 8:,} MB",
+                Sample.of([short[does]], "MB"),
+                ratio_limit=_CONSTANT,
+            )
+            for does in ("writes", "reads")
+        ),
+    ]
+
+
+def _import_folder(folder: Path, octets: int) -> tuple[float, dict[str, float]]:
+    """Megabytes a second of importing new files, and the most memory of both processes."""
+    folder.mkdir()
+    sources = itertools.cycle((_claude_turns, _codex_turns))
+    for number in range(octets // _FILE_BYTES):
+        _write(folder / f"{number}.jsonl", next(sources)(f"s{number}"), _FILE_BYTES)
+    megabytes = sum(path.stat().st_size for path in folder.iterdir()) / 1e6
+
+    async def run() -> float:
+        async with opened_for_once(folder.with_suffix(".db")) as store:
+            with ReadingApart(prepare=prepare_entry) as reading:
+                importer = Importer(store, lambda: BEGINNING_MS, open_recording=reading)
+                begun = time.perf_counter()
+                report = await importer.run(find_recordings([folder], READERS))
+                taken = time.perf_counter() - begun
+        if report.refused:
+            raise RuntimeError(f"not everything was imported: {report.refused}")
+        return megabytes / taken
+
+    with PeakMemory() as memory:
+        rate = asyncio.run(run())
+    shutil.rmtree(folder)
+    return rate, {"writes": memory.grown_mb, "reads": peak_of_children_mb()}
 
 
 def _watching(scale: Scale, folder: Path) -> Figure:
@@ -192,7 +254,7 @@ def _claude_turns(session_id: str = "s") -> Iterator[list[dict[str, Any]]]:
         yield turn
 
 
-def _codex_turns() -> Iterator[list[dict[str, Any]]]:
+def _codex_turns(session_id: str = "s") -> Iterator[list[dict[str, Any]]]:
     number = total = 0
 
     def record(kind: str, **payload: Any) -> dict[str, Any]:
@@ -200,7 +262,7 @@ def _codex_turns() -> Iterator[list[dict[str, Any]]]:
         number += 1
         return {"timestamp": _time(number), "type": kind, "payload": payload}
 
-    meta = {"id": "s", "timestamp": _time(0), "cwd": "/home/mei/harbor"}
+    meta = {"id": session_id, "timestamp": _time(0), "cwd": "/home/mei/harbor"}
     turn = [record("session_meta", **meta)]
     while True:
         text = [{"type": "input_text", "text": "Count the boats."}]

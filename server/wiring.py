@@ -19,6 +19,7 @@ from providers.recordings.dsh import DshReader
 from providers.recordings.reading_apart import ReadingApart
 from providers.sqlite.checkpoints import SqliteCheckpointStore
 from providers.sqlite.log_store import SqliteLogStore
+from providers.sqlite.preparing import prepare_entry
 from resolvers.context import Services as OperationServices
 from server.data_directory import DataDirectory
 from server.live_services import LiveServices
@@ -122,7 +123,8 @@ async def open_for_serving(settings: Settings, directory: DataDirectory) -> Asyn
         registry = all_projections()
         live = LiveServices(settings, store, store, checkpoints, registry, cursors, now_ms)
         async with AsyncExitStack() as running:
-            reading = running.enter_context(ReadingApart(settings.import_processes))
+            apart = ReadingApart(settings.import_processes, prepare=prepare_entry)
+            reading = running.enter_context(apart)
             search = await running.enter_async_context(
                 searching(settings, store, store, directory.index_path, cursors, live.settle, spans)
             )
@@ -152,7 +154,7 @@ async def open_for_writing(settings: Settings, directory: DataDirectory) -> Asyn
         PersistenceFailed: the store cannot be opened.
     """
     async with _opened(directory) as store:
-        with ReadingApart(settings.import_processes) as reading:
+        with ReadingApart(settings.import_processes, prepare=prepare_entry) as reading:
             yield _services(settings, store, CursorCodec(directory.cursor_key()), reading)
 
 

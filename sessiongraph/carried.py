@@ -28,6 +28,11 @@ MESSAGE_TYPES = frozenset({"user/message", "assistant/message"})
 """The types of events that something can be carried from."""
 
 
+_TEXT: Final = b'"text"'
+_ESCAPED: Final = b"\\u00"
+"""What stands in every JSON text with a text block: its type, unless that is written in escapes."""
+
+
 @dataclass(frozen=True, slots=True)
 class CarriedText:
     """What one event said.
@@ -69,6 +74,8 @@ def carried_in(event: SessionEvent) -> CarriedText | None:
     if event.type not in MESSAGE_TYPES:
         return None
     if event.type == "assistant/message" and not event.is_parsed:
+        if _TEXT not in event.payload and _ESCAPED not in event.payload:
+            return None
         try:
             blocks = _decode_reply(event.payload).message.content
         except (msgspec.DecodeError, RecursionError):

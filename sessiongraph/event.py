@@ -50,7 +50,7 @@ class SurfaceOp(msgspec.Struct, frozen=True, gc=False):
 APPEND: Final = SurfaceOp()
 
 
-class SessionEvent(msgspec.Struct, eq=False):
+class SessionEvent(msgspec.Struct, eq=False, gc=False):
     """One event as logged.
 
     text: the payload, or what gives it when it is asked for.
@@ -123,7 +123,7 @@ class DeltaKind(StrEnum):
     TOOL_CALL = "tool-call-chunks"
 
 
-class DeltaRun(msgspec.Struct, eq=False):
+class DeltaRun(msgspec.Struct, eq=False, gc=False):
     """Consecutive ``assistant/chunk`` events of one stream, kept as one.
 
     time: of the first member; member k is ``sum(gaps[:k])`` ms later.

@@ -39,19 +39,29 @@ def encode(value: Any) -> bytes:
     Raises:
         NotLossless: the value holds NaN or an infinity, or something that is not JSON.
     """
-    try:
-        text = msgspec.json.encode(value)
-    except (UnicodeEncodeError, OverflowError):
-        return _encode_exactly(value)
-    except (TypeError, RecursionError) as error:
-        raise NotLossless(str(error)) from error
-    # NaN and the infinities become null there; only where there is a null can one be hidden.
-    if b"null" in text and not _is_finite(value):
+    text = encode_finite(value)
+    # NaN and the infinities became null; only where there is a null can one be hidden.
+    if b"null" in text and not is_finite(value):
         raise NotLossless("NaN or an infinity")
     return text
 
 
-def _is_finite(root: Any) -> bool:
+def encode_finite(value: Any) -> bytes:
+    """Like :func:`encode`, of a value that holds no NaN and no infinity.
+
+    Raises:
+        NotLossless: the value holds something that is not JSON.
+    """
+    try:
+        return msgspec.json.encode(value)
+    except (UnicodeEncodeError, OverflowError):
+        return _encode_exactly(value)
+    except (TypeError, RecursionError) as error:
+        raise NotLossless(str(error)) from error
+
+
+def is_finite(root: Any) -> bool:
+    """Whether a parsed value holds no NaN and no infinity; 1e999 is read as one."""
     pending = [root]
     while pending:
         value = pending.pop()

@@ -11,12 +11,12 @@ everything up to a position has missed nothing.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import msgspec
 
@@ -309,11 +309,29 @@ class LogReader(Protocol):
         ...
 
 
+Prepared = Any
+"""What a store makes of an entry alone, before it knows where the entry goes; see :data:`Prepare`.
+
+It consists of plain values that can be sent to another process, and only the store that made it
+understands it.
+"""
+
+Prepare = Callable[[Entry], Prepared]
+"""Does the part of storing an entry that can be done anywhere, by whoever has the entry first.
+
+A function of a module, so that another process finds it by its name.
+"""
+
+
 class PlacedEntry(msgspec.Struct, frozen=True, gc=False):
-    """An entry and what it does to the surface: what a store appends."""
+    """An entry and what it does to the surface: what a store appends.
+
+    prepared: what the store made of it before; None where that is still to be done.
+    """
 
     entry: Entry
     transition: Transition
+    prepared: Prepared = None
 
 
 class RecordingState(msgspec.Struct, frozen=True):
@@ -474,16 +492,17 @@ class MediaStore(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class RecordedEntry:
+class RecordedEntry(msgspec.Struct, gc=False):
     """An entry and the line of the file that it came from, counted from 1.
 
     media: what was taken out of the entry, to be kept before the entry can be seen.
+    prepared: what the store has made of the entry already; None where nobody asked it.
     """
 
     entry: Entry
     line: int
     media: tuple[RecordedMedia, ...] = ()
+    prepared: Prepared = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,10 @@ BATCH_ENTRIES: Final = 1000
 BATCH_BYTES: Final = 2 << 20
 """Where a batch ends: whichever is reached first. A run counts 16 bytes a member."""
 
+FIRST_BATCH_ENTRIES: Final = 125
+"""Where the first one ends; each further one may be twice as long as the one before. So there is
+something to write at once, and a file of some megabytes is not read first and written then."""
+
 _BRACKETS: Final = frozenset({"turn/start", "turn/end", "step/start", "step/end"})
 
 _AT_HAND: Final = 3
@@ -55,6 +59,7 @@ class RecordedBatches:
         self._keep_results = keep_results
         self._media = media
         self._kept: dict[Seq, Mapping[str, Any]] = {}
+        self._most_entries = FIRST_BATCH_ENTRIES
         self._at_hand: deque[dict[Seq, SessionEvent]] = deque(maxlen=_AT_HAND)
         self._loop = asyncio.get_running_loop()
 
@@ -86,15 +91,16 @@ class RecordedBatches:
             if media_store is not None and recorded.media:
                 for media in recorded.media:
                     media_store.keep(media)
-            batch.append(PlacedEntry(entry, transition))
+            batch.append(PlacedEntry(entry, transition, recorded.prepared))
             if isinstance(entry, DeltaRun):
                 size += 16 * len(entry.texts)
             else:
                 size += len(entry.payload)
                 if entry.type == "tool/result":
                     self._note_result(entry, results)
-            if len(batch) >= BATCH_ENTRIES or size >= BATCH_BYTES:
+            if len(batch) >= self._most_entries or size >= BATCH_BYTES:
                 break
+        self._most_entries = min(2 * self._most_entries, BATCH_ENTRIES)
         return batch
 
     def _note_result(self, event: SessionEvent, results: dict[Seq, SessionEvent]) -> None:

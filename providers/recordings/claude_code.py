@@ -22,6 +22,7 @@ from providers.recordings.claude_folder import ClaudeFolder
 from providers.recordings.claude_records import (
     CONVERSATION_TYPES,
     Envelope,
+    Envelopes,
     envelope,
     text_in,
 )
@@ -98,16 +99,17 @@ class ClaudeCodeReader(RecordingReader):
         title_of: Callable[[str], str | None] = _untitled
         inherited_through: str | None = None
         sorter: Sidechains | None = None
+        envelopes = Envelopes()
         if header.origin is None:
             folder = self._folders.setdefault(path.parent, ClaudeFolder(path.parent))
             folder.look()
             title_of = partial(_title_of, folder, path, redaction)
-            sorter = Sidechains(sorting)
+            sorter = Sidechains(envelopes, sorting)
             resumed = folder.resumed_from(path) if resume is None else None
             if resumed is not None:
                 parent, inherited_through = resumed
                 header = replace(header, parent_session=parent)
-        teller = ClaudeSession(header, title_of, inherited_through, memory)
+        teller = ClaudeSession(header, title_of, inherited_through, envelopes, memory)
         return TranscriptLog(
             path, status, self.kind, teller, resume, part, sorter, self._max_line_bytes, redaction
         )

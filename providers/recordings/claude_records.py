@@ -61,6 +61,25 @@ envelope: Final = reader_of(Envelope)
 """The envelope of a line, None where the line is not a JSON object in UTF-8."""
 
 
+class Envelopes:
+    """The envelopes of one file's lines, each decoded once for all who look at it in turn."""
+
+    def __init__(self) -> None:
+        self._line: bytes | None = None
+        self._envelope: Envelope | None = None
+
+    def look(self, line: bytes) -> Envelope | None:
+        """The envelope of a line that somebody else takes after."""
+        self._line, self._envelope = line, envelope(line)
+        return self._envelope
+
+    def take(self, line: bytes) -> Envelope | None:
+        """The envelope of a line that nobody asks for again; it can be large."""
+        found = self._envelope if line is self._line else envelope(line)
+        self._line = self._envelope = None
+        return found
+
+
 def members_of(line: bytes) -> dict[str, Any] | None:
     """A record with all that it says, None where the line holds none.
 

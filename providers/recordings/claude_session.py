@@ -20,9 +20,9 @@ from msgspec.structs import replace
 from providers.recordings.claude_records import (
     FAMILY,
     Envelope,
+    Envelopes,
     around,
     content_of,
-    envelope,
     is_failure,
     is_from_person,
     is_interruption,
@@ -87,14 +87,17 @@ class ClaudeSession:
         header: SessionHeader,
         title_of: Callable[[str], str | None],
         inherited_through: str | None,
+        envelopes: Envelopes,
         memory: bytes | None,
     ) -> None:
         self._header = header
+        self._envelopes = envelopes
         self._title_of = title_of
         self._conversation = Conversation(header.created_at)
         self._images = Images()
         self._reply: _Reply | None = None
         self._nodes: dict[str, Seq] = {}
+        self._reply_records: list[str] = []  # those that became the reply's node
         self._preserved: list[str] = []
         self._summaries: dict[str, str] = {}
         self._title = _NO_TITLE
@@ -122,6 +125,9 @@ class ClaudeSession:
         self._conversation.remember(memory.conversation)
         self._reply = memory.reply
         self._nodes = memory.nodes
+        if memory.reply is not None:
+            seq = memory.reply.seq
+            self._reply_records = [uuid for uuid, node in memory.nodes.items() if node == seq]
         self._preserved = memory.preserved
         self._summaries = memory.summaries
         self._title = memory.title
@@ -162,7 +168,7 @@ class ClaudeSession:
             self._notes[TOO_LONG] = None
             tell_too_long(conversation, FAMILY)
             return conversation.told()
-        record = envelope(line)
+        record = self._envelopes.take(line)
         if record is None:
             self._notes[UNREADABLE] = None
             conversation.begin_record(None)
@@ -191,7 +197,8 @@ class ClaudeSession:
     def _note_node(self, uuid: str, seq: Seq) -> None:
         """Remember which node a record became, -1 for none."""
         nodes = self._nodes
-        nodes.pop(uuid, None)
+        if uuid in nodes:
+            del nodes[uuid]
         nodes[uuid] = seq
         if len(nodes) > _RECORDS_REMEMBERED:
             del nodes[next(iter(nodes))]
@@ -336,11 +343,14 @@ class ClaudeSession:
         rest = {key: message[key] for key in ("stop_reason",) if message.get(key) is not None}
         told["claudeCode"] = {**around(record), **rest}
         seq = conversation.message("assistant/message", told, replacing=before)
-        if before is not None:
-            for uuid in [uuid for uuid, node in self._nodes.items() if node == before]:
+        if before is None:
+            self._reply_records.clear()
+        for uuid in self._reply_records:
+            if self._nodes.get(uuid) == before:
                 self._nodes[uuid] = seq
         if isinstance(envelope.uuid, str):
             self._note_node(envelope.uuid, seq)
+            self._reply_records.append(envelope.uuid)
         self._reply = None if message_id is None else _Reply(message_id, seq, blocks)
         reason = message.get("stop_reason")
         conversation.will_end({"kind": "max-tokens"} if reason == "max_tokens" else None)

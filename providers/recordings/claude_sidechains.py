@@ -11,17 +11,16 @@ from typing import Final
 
 import msgspec
 
-from providers.recordings.claude_records import envelope, text_in
+from providers.recordings.claude_records import Envelopes, text_in
 
 _RECORDS_REMEMBERED: Final = 512
-_MARK: Final = b'"isSidechain"'
-_MARKED: Final = (b":true", b": true")
 
 
 class Sidechains:
     """Sorts the lines of one file; ``memory`` is that of an earlier reading."""
 
-    def __init__(self, memory: bytes | None) -> None:
+    def __init__(self, envelopes: Envelopes, memory: bytes | None) -> None:
+        self._envelopes = envelopes
         self._chains: dict[str, str] = {}
         if memory:
             self._chains = msgspec.json.decode(memory, type=dict[str, str])
@@ -31,9 +30,7 @@ class Sidechains:
 
     def part_of(self, line: bytes) -> str | None:
         """The chain that a line belongs to, None for the first session of the file."""
-        if not _is_marked(line):
-            return None
-        record = envelope(line)
+        record = self._envelopes.look(line)
         if record is None or record.is_sidechain is not True:
             return None
         uuid = text_in(record.uuid)
@@ -51,13 +48,3 @@ class Sidechains:
                 del self._chains[next(iter(self._chains))]
         return key
 
-
-def _is_marked(line: bytes) -> bool:
-    """Whether a line may be of a side chain: the mark stands in it, wherever."""
-    at = line.find(_MARK)
-    while at >= 0:
-        at += len(_MARK)
-        if line.startswith(_MARKED, at):
-            return True
-        at = line.find(_MARK, at)
-    return False

@@ -8,6 +8,7 @@ What is not met within a few records was said on one side only.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any, Final
 
@@ -56,6 +57,7 @@ class Said(msgspec.Struct):
         return self.words == _digest(text)
 
 
+@lru_cache(maxsize=4)  # a text is asked for when it is told, and twice when it comes again
 def _digest(text: str) -> str:
     return sha256(" ".join(text.split()).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 

@@ -20,6 +20,8 @@ import base64
 import zlib
 from array import array
 from collections.abc import Mapping, Sequence
+from itertools import accumulate, chain
+from operator import sub
 from typing import Any, Final
 
 import msgspec
@@ -138,7 +140,7 @@ class Conversation:
         time: EpochMillis | None = None,
     ) -> Seq:
         """An event that is only logged. data: the payload, or its JSON text."""
-        payload = data if isinstance(data, bytes) else lossless.encode(data)
+        payload = data if isinstance(data, bytes) else lossless.encode_finite(data)
         return self._add(event_type, payload, None, None, ignorable, time)
 
     def keep(self, event_type: str, payload: bytes) -> None:
@@ -197,7 +199,7 @@ class Conversation:
         self, event_type: str, data: Mapping[str, Any], *, replacing: Seq | None = None
     ) -> Seq:
         """A message that joins the surface, or takes the place of one that stands on it."""
-        payload = lossless.encode(data)
+        payload = lossless.encode_finite(data)
         index = None if replacing is None else self._index_of(replacing)
         if replacing is None or index is None:
             seq = self._add(event_type, payload, APPEND, None)
@@ -209,7 +211,7 @@ class Conversation:
 
     def compaction(self, data: Mapping[str, Any], kept: int = 0) -> Seq:
         """A message in the place of the whole surface but its last ``kept`` nodes."""
-        payload = lossless.encode(data)
+        payload = lossless.encode_finite(data)
         end = len(self._surface) - kept
         removed = tuple(self._surface[:end])
         if not removed:
@@ -260,7 +262,7 @@ class Conversation:
         data = {"turn": self.turn, "step": self.step, "message": message, **(extra or {})}
         called = self._calls.get(call_id)
         sources = None if called is None else (called,)
-        seq = self._add("tool/result", lossless.encode(data), APPEND, sources)
+        seq = self._add("tool/result", lossless.encode_finite(data), APPEND, sources)
         self._surface.append(seq)
         return seq
 
@@ -292,9 +294,7 @@ class Conversation:
 def _packed(seqs: array[int]) -> str:
     if not seqs:
         return ""
-    gaps = array("q", seqs)
-    for index in range(len(gaps) - 1, 0, -1):
-        gaps[index] -= gaps[index - 1]
+    gaps = array("q", map(sub, seqs, chain((0,), seqs)))
     return base64.b85encode(zlib.compress(gaps.tobytes(), 1)).decode("ascii")
 
 
@@ -302,6 +302,4 @@ def _unpacked(text: str) -> array[int]:
     seqs = array("q")
     if text:
         seqs.frombytes(zlib.decompress(base64.b85decode(text)))
-    for index in range(1, len(seqs)):
-        seqs[index] += seqs[index - 1]
-    return seqs
+    return array("q", accumulate(seqs))

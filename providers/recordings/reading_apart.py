@@ -42,6 +42,7 @@ from providers.recordings.reading_messages import (
 )
 from sessiongraph.header import SessionHeader
 from sessiongraph.ports import (
+    Prepare,
     RecordedEntry,
     RecordedLog,
     RecordedPart,
@@ -66,11 +67,16 @@ KEPT_S: Final = 30
 _MODULE: Final = "providers.recordings.reading_process"
 _TO_END_S: Final = 1
 
+_PIPE_BYTES: Final = 512 * 1024
+"""How far a process may be ahead, where the system can be told: two messages, so that neither side
+waits while the other one computes."""
+
 
 class ReadingApart:
     """Opens recordings; large ones are read by other processes, which end with the block.
 
     processes: the most there may be; with 0 every recording is read here.
+    prepare: what they make of each entry for the store that it goes to; None for nothing.
     started_from, used_from: see the constants of this module.
     """
 
@@ -78,10 +84,12 @@ class ReadingApart:
         self,
         processes: int = 1,
         *,
+        prepare: Prepare | None = None,
         started_from: int = STARTED_FROM_BYTES,
         used_from: int = USED_FROM_BYTES,
     ) -> None:
         self._most = processes
+        self._prepare = prepare
         self._started_from = started_from
         self._used_from = used_from
         self._lock = threading.Lock()
@@ -124,7 +132,8 @@ class ReadingApart:
         unread = log.state.size - log.state.offset
         if unread < self._used_from:
             return log
-        request = ReadRequest(reader, path, resume, part, redaction is not None, log.header)
+        redact = redaction is not None
+        request = ReadRequest(reader, path, resume, part, redact, log.header, self._prepare)
         return _LogReadApart(self, log, request, unread, redaction)
 
     def take(self, unread: int) -> _Process | None:
@@ -175,6 +184,7 @@ class _Process:
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))},
             start_new_session=True,
+            pipesize=_PIPE_BYTES,
         )
         assert self._process.stdin is not None
         assert self._process.stdout is not None

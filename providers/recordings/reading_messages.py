@@ -1,8 +1,9 @@
 """What a process that reads recordings and the one that asked for it say to each other.
 
 A message is a kind, its length and its content, through a pipe. Entries, which are nearly all of
-it, travel as plain rows of plain values: that costs a tenth of reading them. Both ends are the same
-program run by the same interpreter, so nothing here outlives either of them.
+it, travel as columns of plain values, of which whole rows are made without a step of the
+interpreter for each: that costs a tenth of reading them. Both ends are the same program run by the
+same interpreter, so nothing here outlives either of them.
 """
 
 from __future__ import annotations
@@ -10,13 +11,16 @@ from __future__ import annotations
 import marshal
 import pickle
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 from struct import Struct
-from typing import IO, Any, Final
+from typing import IO, Any, Final, Literal
 
-from sessiongraph.event import APPEND, DeltaKind, DeltaRun, SessionEvent, SurfaceOp
+from sessiongraph.event import APPEND, DeltaKind, DeltaRun, Entry, SessionEvent, SurfaceOp
 from sessiongraph.header import SessionHeader
 from sessiongraph.ports import (
+    Prepare,
+    Prepared,
     RecordedEntry,
     RecordedMedia,
     RecordedPart,
@@ -29,9 +33,7 @@ _OTHER: Final = b"o"
 _FRAME: Final = Struct(">cQ")
 
 _NO_REFERENCES: Final = 2
-"""The version of marshal that does not look for equal objects: rows have few."""
-
-_MEMBERS_OF_EVENT: Final = 9
+"""The version of marshal that does not look for equal objects: columns have few."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,7 @@ class ReadRequest:
     """Read a session of a file; the members are those of ``RecordingReader.open``.
 
     header: of the session as the asking process saw it.
+    prepare: what to make of each entry for the store; None for nothing.
     """
 
     reader: RecordingReader
@@ -47,6 +50,7 @@ class ReadRequest:
     part: RecordedPart | None
     redact: bool
     header: SessionHeader
+    prepare: Prepare | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +105,8 @@ def send(pipe: IO[bytes], message: ReadRequest | Answer) -> None:
         OSError: nobody reads the other end any more.
     """
     if isinstance(message, EntriesRead):
-        rows = [_row_of(recorded) for recorded in message.entries]
-        kind, content = _ENTRIES, marshal.dumps((message.octets, rows), _NO_REFERENCES)
+        columns = _columns_of(message.entries)
+        kind, content = _ENTRIES, marshal.dumps((message.octets, *columns), _NO_REFERENCES)
     else:
         kind, content = _OTHER, pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
     pipe.write(_FRAME.pack(kind, len(content)))
@@ -120,59 +124,77 @@ def receive(pipe: IO[bytes]) -> Any:
     if len(content) < length:
         return None
     if kind == _ENTRIES:
-        octets, rows = marshal.loads(content)
-        return EntriesRead(octets, _entries_of(rows))
+        octets, *columns = marshal.loads(content)
+        return EntriesRead(octets, _entries_of(*columns))
     return pickle.loads(content)
 
 
-def _row_of(recorded: RecordedEntry) -> tuple[Any, ...]:
-    entry, media = recorded.entry, None
-    if recorded.media:
-        media = [(each.name, each.content) for each in recorded.media]
-    if isinstance(entry, SessionEvent):
-        op = entry.surface_op
-        return (
-            recorded.line,
-            media,
-            entry.seq,
-            entry.type,
-            entry.time,
-            entry.payload,
-            None if op is None else (op.start, op.end),
-            entry.source_event_seqs,
-            entry.ignorable,
+def _columns_of(recorded: list[RecordedEntry]) -> tuple[Any, ...]:
+    """Entries member by member; runs and media with their places among them."""
+    entries = [each.entry for each in recorded]
+    events = [entry for entry in entries if isinstance(entry, SessionEvent)]
+    types = [event.type for event in events]
+    names = {name: code for code, name in enumerate(dict.fromkeys(types))}
+    runs = [
+        (
+            index, entry.kind.value, entry.seq, entry.time, entry.turn, entry.step,
+            entry.index, list(entry.gaps), list(entry.texts), entry.call_id, entry.name,
         )
+        for index, entry in enumerate(entries if len(events) < len(entries) else ())
+        if isinstance(entry, DeltaRun)
+    ]  # fmt: skip
+    media = [
+        (index, [(found.name, found.content) for found in each.media])
+        for index, each in enumerate(recorded)
+        if each.media
+    ]
     return (
-        recorded.line,
+        [each.line for each in recorded],
+        [each.prepared for each in recorded],
+        [event.seq for event in events],
+        list(names),
+        [names[name] for name in types],
+        [event.time for event in events],
+        [event.payload for event in events],
+        [None if (op := event.surface_op) is None else _sent(op) for event in events],
+        [event.source_event_seqs for event in events],
+        [event.ignorable for event in events],
+        runs,
         media,
-        entry.kind.value,
-        entry.seq,
-        entry.time,
-        entry.turn,
-        entry.step,
-        entry.index,
-        list(entry.gaps),
-        list(entry.texts),
-        entry.call_id,
-        entry.name,
     )
 
 
-def _entries_of(rows: list[tuple[Any, ...]]) -> list[RecordedEntry]:
-    entries: list[RecordedEntry] = []
-    entry: SessionEvent | DeltaRun
-    for row in rows:
-        if len(row) == _MEMBERS_OF_EVENT:
-            line, media, seq, type_name, time, payload, op, sources, ignorable = row
-            if op is not None:
-                op = APPEND if op[0] is None else SurfaceOp(*op)
-            entry = SessionEvent(seq, type_name, time, payload, op, sources, ignorable)
-        else:
-            line, media, kind, *members = row
-            entry = DeltaRun(DeltaKind(kind), *members)
-        if media is None:
-            entries.append(RecordedEntry(entry, line))
-        else:
-            found = tuple(RecordedMedia(name, content) for name, content in media)
-            entries.append(RecordedEntry(entry, line, found))
-    return entries
+def _sent(op: SurfaceOp) -> Literal[True] | tuple[int | None, int | None]:
+    return op.start is None or (op.start, op.end)
+
+
+def _entries_of(
+    lines: list[int],
+    prepared: list[Prepared],
+    seqs: list[int],
+    names: list[str],
+    codes: list[int],
+    times: list[int],
+    payloads: list[bytes],
+    ops: list[Any],
+    sources: list[Any],
+    ignorable: list[bool],
+    runs: list[tuple[Any, ...]],
+    media: list[tuple[int, list[tuple[str, bytes]]]],
+) -> list[RecordedEntry]:
+    types = map(names.__getitem__, codes)
+    entries: list[Entry] = list(
+        map(SessionEvent, seqs, types, times, payloads, map(_op_of, ops), sources, ignorable)
+    )
+    for index, kind, *members in runs:
+        entries.insert(index, DeltaRun(DeltaKind(kind), *members))
+    recorded = list(map(RecordedEntry, entries, lines, repeat(()), prepared))
+    for index, found in media:
+        recorded[index].media = tuple(RecordedMedia(*each) for each in found)
+    return recorded
+
+
+def _op_of(sent: Any) -> SurfaceOp | None:
+    if sent is None:
+        return None
+    return APPEND if sent is True else SurfaceOp(*sent)

@@ -31,6 +31,7 @@ from providers.recordings.reading_messages import (
 )
 from sessiongraph.event import SessionEvent
 from sessiongraph.ports import (
+    Prepare,
     RecordedEntry,
     RecordedLog,
     RecordingReader,
@@ -42,7 +43,7 @@ from sessiongraph.redaction import Redaction
 IDLE_S: Final = 60
 """How long a process waits for the next request before it ends; nobody asks one that late."""
 
-_ENTRIES_AT_ONCE: Final = 400
+_ENTRIES_AT_ONCE: Final = 250
 _BYTES_AT_ONCE: Final = 256 * 1024
 """Where a message ends: whichever is reached first. A run counts 16 bytes a member."""
 
@@ -75,7 +76,7 @@ def _read(reader: RecordingReader, request: ReadRequest, answers: IO[bytes]) -> 
         if (mine.session_id, mine.created_at) != (theirs.session_id, theirs.created_at):
             return ReadingRefused(1, "the file was replaced while it was being read")
         before = Counter() if redaction is None else Counter(redaction.counts)
-        _send_entries(log, answers)
+        _send_entries(log, answers, request.prepare)
     except RecordingRefused as refusal:
         return ReadingRefused(refusal.line, refusal.reason)
     except RecordingRewritten as rewritten:
@@ -84,12 +85,14 @@ def _read(reader: RecordingReader, request: ReadRequest, answers: IO[bytes]) -> 
     return WholeRead(log.header, log.state, log.bytes_read, tuple(log.parts), redacted)
 
 
-def _send_entries(log: RecordedLog, answers: IO[bytes]) -> None:
+def _send_entries(log: RecordedLog, answers: IO[bytes], prepare: Prepare | None) -> None:
     batch: list[RecordedEntry] = []
     size = 0
     for recorded in log.entries():
         batch.append(recorded)
         entry = recorded.entry
+        if prepare is not None:
+            recorded.prepared = prepare(entry)
         size += len(entry.payload) if isinstance(entry, SessionEvent) else 16 * len(entry.texts)
         for media in recorded.media:
             size += len(media.content)

@@ -39,11 +39,16 @@ def epoch_millis(value: Any) -> EpochMillis | None:
 
 
 def parsed(line: bytes) -> dict[str, Any] | None:
-    """The object that a line holds; None where it holds none."""
+    """The object that a line holds; None where it holds none, or a number out of all bounds."""
     try:
-        value = lossless.decode(line)
-    except ValueError:
-        return None
+        value = msgspec.json.decode(line)
+    except (msgspec.DecodeError, RecursionError):
+        try:
+            value = lossless.decode_exactly(line)
+        except ValueError:
+            return None
+        if not lossless.is_finite(value):
+            return None
     return value if isinstance(value, dict) else None
 
 

@@ -9,8 +9,7 @@ sessions shows.
 from __future__ import annotations
 
 import sqlite3
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
@@ -19,16 +18,18 @@ from typing import Any, Final
 from providers.sqlite import carried, codec
 from providers.sqlite.many_rows import ManyRows
 from providers.sqlite.numbering import LANE_SHIFT, LEVEL_SHIFT, NODE_SHIFT, SEQ_SHIFT, TYPE_SHIFT
-from sessiongraph.carried import MESSAGE_TYPES
+from providers.sqlite.preparing import (
+    Notes,
+    PreparedEvent,
+    PreparedRun,
+    prepare_event,
+    prepare_run,
+)
 from sessiongraph.event import CHUNK_TYPE, DeltaRun, Seq, SessionEvent
-from sessiongraph.payloads import Shape, citations_of, is_human_prompt, shape_of
 from sessiongraph.ports import PlacedEntry
 
 SPAN_SEQS: Final = (256, 65_536)
 """How many seqs a time span of each level covers; a multiple of that of the level before."""
-
-_NOTED_TYPES: Final = MESSAGE_TYPES | {"session/title"}
-"""Types of which more is derived than from their citations."""
 
 _SHADOWED_AT_ONCE: Final = 50
 """Rows that one statement marks as replaced."""
@@ -117,74 +118,55 @@ def prepare(log: int, placed: Sequence[PlacedEntry], types: Mapping[str, int]) -
     batch = Batch(log, placed[0].entry.seq, placed[-1].entry.last_seq)
     removed_here: dict[Seq, Seq] = {}
     for each in placed:
-        transition = each.transition
-        for seq in transition.removed:
+        for seq in each.transition.removed:
             if seq >= batch.first_seq:
-                removed_here[seq] = transition.seq
+                removed_here[seq] = each.transition.seq
             else:
-                batch.shadowed.append((base | transition.seq, base | seq))
-    chunk_lane = log << LANE_SHIFT | types[CHUNK_TYPE] << TYPE_SHIFT
-    times: defaultdict[int, list[int]] = defaultdict(list)
+                batch.shadowed.append((base | each.transition.seq, base | seq))
+    lanes = {name: log << LANE_SHIFT | number << TYPE_SHIFT for name, number in types.items()}
+    times: dict[int, list[int]] = {}
     for each in placed:
         entry = each.entry
         if isinstance(entry, DeltaRun):
-            payload, packed = codec.pack(codec.encode_run(entry))
-            flags = codec.PAYLOAD_PACKED if packed else 0
-            members = len(entry.texts)
+            run: PreparedRun = each.prepared or prepare_run(entry)
+            flags, payload, low, high = run
             batch.rows.append(
                 (
-                    base | entry.seq, chunk_lane, entry.time, flags, members,
+                    base | entry.seq, lanes[CHUNK_TYPE], entry.time, flags, len(entry.texts),
                     None, None, None, None, None, payload, None,
                 )
             )  # fmt: skip
-            of_members = list(entry.times())
-            times[entry.seq // SPAN_SEQS[0]] += (min(of_members), max(of_members))
         else:
-            replacer = removed_here.get(entry.seq)
-            batch.rows.append(_row(base, log, entry, each.transition.position, replacer, types))
-            times[entry.seq // SPAN_SEQS[0]].append(entry.time)
-            if entry.source_event_seqs or entry.type in _NOTED_TYPES:
-                _note(batch, entry)
-    for block, in_block in times.items():
-        _widen(batch, block * SPAN_SEQS[0], min(in_block), max(in_block))
+            event: PreparedEvent = each.prepared or prepare_event(entry)
+            flags, sources, payload, stream, notes = event
+            low = high = entry.time
+            position, replacer, surface = each.transition.position, None, 0
+            if position is not None:
+                replacer = removed_here.get(entry.seq)
+                position, surface = base | position, 1
+                if replacer is not None:
+                    replacer, surface = base | replacer, 2
+            op = entry.surface_op
+            start, end = (None, None) if op is None else (op.start, op.end)
+            batch.rows.append(
+                (
+                    base | entry.seq, lanes[entry.type] | surface, low, flags, None,
+                    position, replacer, start, end, sources, payload, stream,
+                )
+            )  # fmt: skip
+            if sources is not None:
+                _note_sources(batch, entry)
+            if notes is not None:
+                _note(batch, entry, notes)
+        block = times.get(entry.seq // SPAN_SEQS[0])
+        if block is None:
+            times[entry.seq // SPAN_SEQS[0]] = [low, high]
+        else:
+            block[0] = min(block[0], low)
+            block[1] = max(block[1], high)
+    for number, (low, high) in times.items():
+        _widen(batch, number * SPAN_SEQS[0], low, high)
     return batch
-
-
-def _row(
-    base: int,
-    log: int,
-    event: SessionEvent,
-    position: int | None,
-    replacer: Seq | None,
-    types: Mapping[str, int],
-) -> tuple[Any, ...]:
-    rest, stream = codec.split_stream(event)
-    payload, packed = codec.pack(rest)
-    flags = (codec.IGNORABLE if event.ignorable else 0) | (codec.PAYLOAD_PACKED if packed else 0)
-    if stream is not None:
-        stream, packed = codec.pack(stream)
-        flags |= codec.STREAM_APART | (codec.STREAM_PACKED if packed else 0)
-    op = event.surface_op
-    start = end = None
-    if op is not None:
-        start, end = op.start, op.end
-        if start is None:
-            flags |= codec.APPENDS
-    surface = 0 if position is None else 1 if replacer is None else 2
-    return (
-        base | event.seq,
-        log << LANE_SHIFT | types[event.type] << TYPE_SHIFT | surface,
-        event.time,
-        flags,
-        None,
-        None if position is None else base | position,
-        None if replacer is None else base | replacer,
-        start,
-        end,
-        codec.encode_sources(event.source_event_seqs),
-        payload,
-        stream,
-    )
 
 
 def _widen(batch: Batch, seq: Seq, low: int, high: int) -> None:
@@ -199,40 +181,29 @@ def _widen(batch: Batch, seq: Seq, low: int, high: int) -> None:
                 span[1] = high
 
 
-def _note(batch: Batch, event: SessionEvent) -> None:
-    """Collect what is derived from one event: citers, citations, title, prompt, what it carries."""
-    if event.source_event_seqs:
-        prefix = batch.log << NODE_SHIFT
-        if len(event.source_event_seqs) == 1:
-            batch.citers.append((prefix | event.source_event_seqs[0], event.seq))
-            runs: Iterable[tuple[Seq, Seq]] = ()
-        else:
-            runs = codec.ascending_runs(event.source_event_seqs)
-        for first, last in runs:
-            batch.citers.extend((prefix | node, event.seq) for node in covering_blocks(first, last))
-    if event.type == "session/title":
-        if shape_of(event.type, event.data) is Shape.TITLE:
-            batch.title = (event.seq, event.data["title"])
+def _note_sources(batch: Batch, event: SessionEvent) -> None:
+    """Collect the blocks that an event cites."""
+    sources = event.source_event_seqs or ()
+    prefix = batch.log << NODE_SHIFT
+    if len(sources) == 1:
+        batch.citers.append((prefix | sources[0], event.seq))
         return
-    row = carried.row_of(batch.log << SEQ_SHIFT | event.seq, event)
-    if row is not None:
-        batch.carried.append(row)
-    if event.type == "user/message":
-        if shape_of(event.type, event.data) is not Shape.USER_MESSAGE:
-            return
-        if is_human_prompt(event.data):
-            batch.prompt = (event.seq, event.time)
-        batch.citations.extend(
-            (
-                batch.log,
-                event.seq,
-                ordinal,
-                codec.to_octets(citation.target_id),
-                codec.to_octets(citation.label),
-                citation.captured_through_seq,
-            )
-            for ordinal, citation in enumerate(citations_of(event.data))
-        )
+    for first, last in codec.ascending_runs(sources):
+        batch.citers.extend((prefix | node, event.seq) for node in covering_blocks(first, last))
+
+
+def _note(batch: Batch, event: SessionEvent, notes: Notes) -> None:
+    """Collect what is listed of an event: what it carries, its title, its prompt, its citations."""
+    carries, title, is_prompt, cited = notes
+    if carries is not None:
+        batch.carried.append((batch.log << SEQ_SHIFT | event.seq, *carries))
+    if title is not None:
+        batch.title = (event.seq, title)
+    if is_prompt:
+        batch.prompt = (event.seq, event.time)
+    batch.citations.extend(
+        (batch.log, event.seq, ordinal, *citation) for ordinal, citation in enumerate(cited)
+    )
 
 
 def covering_blocks(first: Seq, last: Seq) -> Iterator[int]:

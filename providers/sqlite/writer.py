@@ -3,7 +3,9 @@
 A job is a function of the connection; it sees the jobs before it and is undone alone when it fails.
 Waiting jobs are committed together, so that many writers share one wait for the disk. Jobs of large
 work go through a second queue, one to a transaction and only when no other job waits, so that an
-import never holds up an append for longer than one bounded job.
+import never holds up an append for longer than one bounded job. What they write is nobody's to see
+until a transaction of the first queue says so, and that one's wait for the disk is for everything
+written before it: so theirs do not wait. A loss of power can take them, from the last of them on.
 
 When a transaction fails as a whole (the disk is full, a sync fails) every job in it fails with
 :class:`PersistenceFailed` and nothing of it is stored.
@@ -36,6 +38,10 @@ _log: Final = structlog.get_logger(__name__)
 
 JOBS_PER_COMMIT: Final = 512
 """At most this many jobs share a transaction, so that the first of them does not wait for long."""
+
+_WAIT: Final = "PRAGMA synchronous = FULL"
+_DO_NOT_WAIT: Final = "PRAGMA synchronous = NORMAL"
+"""Without waiting, the write-ahead log still reaches the disk before anything is taken from it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -82,6 +88,7 @@ class Writer:
         self._bulk: deque[_Work] = deque()
         self._ready = threading.Condition()
         self._closing = False
+        self._waits_for_disk: bool | None = None
         self._thread = threading.Thread(target=self._run, name="sessiongraph-writer", daemon=True)
         self._thread.start()
 
@@ -146,20 +153,23 @@ class Writer:
             with self._ready:
                 while not (self._urgent or self._bulk or self._closing):
                     self._ready.wait()
-                if self._urgent:
+                if is_urgent := bool(self._urgent):
                     count = min(len(self._urgent), JOBS_PER_COMMIT)
                     works = [self._urgent.popleft() for _ in range(count)]
                 elif self._bulk:
                     works = [self._bulk.popleft()]
                 else:
                     break
-            self._commit(works)
+            self._commit(works, waits_for_disk=is_urgent)
             _deliver(works)
         self._connection.close()
 
-    def _commit(self, works: list[_Work]) -> None:
+    def _commit(self, works: list[_Work], *, waits_for_disk: bool) -> None:
         begun = time.perf_counter()
         try:
+            if waits_for_disk is not self._waits_for_disk:
+                self._connection.execute(_WAIT if waits_for_disk else _DO_NOT_WAIT)
+                self._waits_for_disk = waits_for_disk
             self._connection.execute("BEGIN IMMEDIATE")
             for merge, group in groupby(works, key=lambda work: work.merge):
                 if merge is None:

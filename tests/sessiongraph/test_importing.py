@@ -357,8 +357,10 @@ def test_progress_is_told_after_every_file_and_batch_and_at_the_end(
 
     run(scenario())
     assert seen == [
-        (1, 0, 1_000, False),
-        (1, 0, 2_000, False),
+        (1, 0, 125, False),
+        (1, 0, 125 + 250, False),
+        (1, 0, 375 + 500, False),
+        (1, 0, 875 + 1_000, False),
         (1, 0, 2_500, False),
         (1, 1, 2_500, False),
         (2, 1, 2_500, False),

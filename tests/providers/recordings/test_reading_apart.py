@@ -20,6 +20,7 @@ from providers.recordings.discovery import find_recordings
 from providers.recordings.dsh import DshReader
 from providers.recordings.reading_apart import ReadingApart
 from providers.recordings.reading_messages import EntriesRead, receive, send
+from providers.sqlite.preparing import prepare_entry
 from sessiongraph.event import Entry
 from sessiongraph.header import SessionHeader
 from sessiongraph.importing import Importer, ImportReport
@@ -126,13 +127,17 @@ def reading(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReadingApart]:
 @given(logs())
 def test_entries_arrive_as_they_were_sent(log: list[Entry]) -> None:
     media = (RecordedMedia("ab", b"\x00\xff"),)
-    sent = [RecordedEntry(entry, 3 + n, media if n % 2 else ()) for n, entry in enumerate(log)]
+    sent = [
+        RecordedEntry(entry, 3 + n, media if n % 2 else (), prepare_entry(entry) if n % 3 else None)
+        for n, entry in enumerate(log)
+    ]
     pipe = BytesIO()
     send(pipe, EntriesRead(17, sent))
     pipe.seek(0)
     received = receive(pipe)
     assert received.octets == 17
     assert of_events(received.entries) == of_events(sent)
+    assert [each.prepared for each in received.entries] == [each.prepared for each in sent]
     assert receive(pipe) is None
 
 
