@@ -27,7 +27,11 @@ _LAST_WRITES_S: Final = 1.0
 
 @contextmanager
 def lines_written_aside() -> Iterator[None]:
-    """Let log lines that go to stderr be written by a thread while the block lasts."""
+    """Let log lines that go to stderr be written by a thread while the block lasts.
+
+    What Python would write there by itself, warnings and exceptions that nobody can catch, is
+    logged.
+    """
     root = logging.getLogger()
     direct = [each for each in root.handlers if _goes_to(each, sys.stderr)]
     if not direct or not _has_descriptor(sys.stderr):
@@ -35,9 +39,13 @@ def lines_written_aside() -> Iterator[None]:
         return
     aside = LinesAside(sys.stderr, direct[0].formatter)
     root.handlers = [each for each in root.handlers if each not in direct] + [aside]
+    unraisable_hook, sys.unraisablehook = sys.unraisablehook, _log_unraisable
+    logging.captureWarnings(True)
     try:
         yield
     finally:
+        logging.captureWarnings(False)
+        sys.unraisablehook = unraisable_hook
         # Where nobody takes the last lines, further ones would only make the end wait, too.
         if aside.finish(_LAST_WRITES_S):
             root.handlers = [each for each in root.handlers if each is not aside] + direct
@@ -112,6 +120,14 @@ class LinesAside(logging.Handler):
 def _loss(count: int) -> logging.LogRecord:
     message = "%d log messages were lost: nobody took what was written to stderr"
     return logging.LogRecord(__name__, logging.WARNING, __file__, 0, message, (count,), None)
+
+
+def _log_unraisable(unraisable: sys.UnraisableHookArgs) -> None:
+    what = unraisable.err_msg or "exception ignored"
+    exception = unraisable.exc_value
+    logging.getLogger(__name__).error(
+        "%s (%s)", what, type(unraisable.object).__qualname__, exc_info=exception
+    )
 
 
 def _goes_to(handler: logging.Handler, stream: object) -> bool:

@@ -8,6 +8,8 @@ import json
 import logging
 import os
 import signal
+import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -115,6 +117,30 @@ def test_a_character_that_the_stream_cannot_carry_is_replaced() -> None:
         handler.emit(record("end"))
         assert read_until(descriptor, b"end\n").splitlines() == [b"caf? ?", b"end"]
         assert handler.finish(10)
+
+
+class Failing:
+    def __del__(self) -> None:
+        raise LookupError("cannot end")
+
+
+def test_what_python_would_write_by_itself_is_logged(monkeypatch: pytest.MonkeyPatch) -> None:
+    reading, writing = os.pipe()
+    with os.fdopen(reading, "rb") as behind, os.fdopen(writing, "w", encoding="utf-8") as stream:
+        direct = logging.StreamHandler(stream)
+        direct.setFormatter(logging.Formatter("%(levelname)s %(message)s"))
+        monkeypatch.setattr("sys.stderr", stream)
+        monkeypatch.setattr(logging.getLogger(), "handlers", [direct])
+        hook = sys.unraisablehook
+        with lines_written_aside(), warnings.catch_warnings():
+            warnings.simplefilter("always")
+            Failing()
+            warnings.warn("it is old", DeprecationWarning, stacklevel=1)
+        assert sys.unraisablehook is hook
+        told = os.read(behind.fileno(), PIPE_BYTES).decode()
+    assert told.startswith("ERROR exception ignored (function)")
+    assert "LookupError: cannot end" in told
+    assert "DeprecationWarning: it is old" in told
 
 
 def test_where_stderr_is_no_file_lines_are_written_directly(
