@@ -16,10 +16,13 @@ from graphql import ExecutionResult, Executor, execute_subscription_event
 from strawberry.execution.is_awaitable import optimized_is_awaitable
 from strawberry.utils.await_maybe import await_maybe
 
+from resolvers.context import RequestContext
 from schema.errors import make_public
+from schema.response import size_of
 from server.documents import Document
 from server.graphql_request import GraphQLRequest
 from server.refusals import OperationFailed
+from sessiongraph.allowance import UNCOUNTED
 
 _IsAwaitable = Callable[[Any], TypeGuard[Awaitable[Any]]]
 
@@ -52,6 +55,7 @@ class FrameExecution:
 
         Raises:
             OperationFailed: nothing was executed, because of the variables.
+            CostLimitExceeded: it shows more than one operation may.
         """
         request = self._request
         async with self._context(self._services) as context:
@@ -69,6 +73,8 @@ class FrameExecution:
             result = cast(
                 "ExecutionResult", await await_maybe(execute_subscription_event(executor))
             )
+            if isinstance(context, RequestContext) and context.allowance.taken > UNCOUNTED:
+                context.allowance.require(size_of(result.data))
         for error in result.errors or ():
             make_public(error, request.operation_name)
         return result

@@ -11,7 +11,7 @@ everything up to a position has missed nothing.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -133,12 +133,14 @@ class WindowRequest:
     """A page of a list that has two ends.
 
     after, before: exclusive bounds, in the list's own key. newest: take from the far end.
+    take: told the size of each payload when it is read, and ends the reading when it raises.
     """
 
     limit: int
     after: int | None = None
     before: int | None = None
     newest: bool = False
+    take: Callable[[int], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import heapq
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from itertools import islice
 from typing import Final
 
@@ -53,8 +54,22 @@ def list_events(
     if seqs.is_empty or selection.impossible:
         return []
     walk = _Walk(connection, types, session, selection, newest=window.newest)
-    found = list(islice(walk.events(seqs), window.limit))
+    # A statement that is left in its middle would keep its moment for whoever reads next.
+    with closing(walk.events(seqs)) as events:
+        found = weighed(islice(events, window.limit), window)
     return found[::-1] if window.newest else found
+
+
+def weighed(events: Iterable[PlacedEvent], window: WindowRequest) -> list[PlacedEvent]:
+    """Events of a window, each told to whoever weighs them as soon as it is read."""
+    take = window.take
+    if take is None:
+        return list(events)
+    found = []
+    for placed in events:
+        take(len(placed.event.payload))
+        found.append(placed)
+    return found
 
 
 class _Walk:
@@ -78,7 +93,7 @@ class _Walk:
         self._base = session.log << SEQ_SHIFT
         self._lanes = self._wanted_lanes()
 
-    def events(self, seqs: Range) -> Iterator[PlacedEvent]:
+    def events(self, seqs: Range) -> Generator[PlacedEvent, None, None]:
         """Every admitted event in the range, which is closed on both sides."""
         assert seqs.low is not None
         assert seqs.high is not None
@@ -99,7 +114,7 @@ class _Walk:
         while batch := list(islice(ids, _FETCH)):
             marks = ",".join("?" * len(batch))
             sql = f"SELECT {ROW_COLUMNS} FROM events WHERE id IN ({marks}) ORDER BY id {direction}"
-            yield from self._connection.execute(sql, batch).fetchall()
+            yield from self._connection.execute(sql, batch)
 
     def _matching(self, row: EventRow, low: Seq, high: Seq) -> Iterator[PlacedEvent]:
         times = self._selection.times
