@@ -26,8 +26,8 @@ from benchmarks.scale import Scale
 from benchmarks.single_imports import import_into, memory_of_imports, opened_for_once
 from benchmarks.stores import create_session, header_of, prompt
 from providers.recordings.reading_apart import ReadingApart
-from providers.sqlite.preparing import prepare_entry
 from providers.sqlite.log_store import SqliteLogStore
+from providers.sqlite.preparing import prepare_entry
 from sessiongraph.filters import ALL_SESSIONS
 from sessiongraph.ports import PlacedEntry, SessionOrder
 from sessiongraph.surface import Surface

@@ -14,8 +14,8 @@ from benchmarks.measuring import PeakMemory, in_fresh_process
 from benchmarks.stores import opened
 from providers.recordings.discovery import find_recordings
 from providers.recordings.reading_apart import ReadingApart
-from providers.sqlite.preparing import prepare_entry
 from providers.sqlite.log_store import SqliteLogStore
+from providers.sqlite.preparing import prepare_entry
 from server.wiring import READERS
 from sessiongraph.importing import Importer
 

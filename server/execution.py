@@ -22,10 +22,13 @@ from graphql import (
 from strawberry.execution.is_awaitable import optimized_is_awaitable
 from strawberry.utils.await_maybe import await_maybe
 
+from resolvers.context import RequestContext
 from schema.errors import make_public
+from schema.response import size_of
 from server.documents import Document
 from server.graphql_request import GraphQLRequest
 from server.refusals import OperationFailed
+from sessiongraph.allowance import UNCOUNTED
 
 _IsAwaitable = Callable[[Any], TypeGuard[Awaitable[Any]]]
 
@@ -79,10 +82,13 @@ class Execution:
 
         Raises:
             OperationFailed: nothing was executed, because of the variables.
+            CostLimitExceeded: it shows more than one operation may.
         """
         async with self._context(self._services) as context:
             executor = self._executor(event, context)
             result = await await_maybe(execute_subscription_event(executor))
+            if isinstance(context, RequestContext) and context.allowance.taken > UNCOUNTED:
+                context.allowance.require(size_of(result.data))
         return self._public(result)
 
     @asynccontextmanager

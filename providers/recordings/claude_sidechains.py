@@ -47,4 +47,3 @@ class Sidechains:
             if len(self._chains) > _RECORDS_REMEMBERED:
                 del self._chains[next(iter(self._chains))]
         return key
-
