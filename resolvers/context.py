@@ -45,8 +45,6 @@ class Services:
     grant: what the caller of the operation may do and see.
     turns: on the event loop, for operations that read many things.
     event_bytes: what all operations hold of events.
-    allowance: what this one may take of them, given back by whoever sends its answer; None: each
-        context has one of its own.
     deadline: by the event loop's clock; the operation begins no write after it.
     """
 
@@ -64,7 +62,6 @@ class Services:
     deadline: float | None = None
     turns: Turns = field(default_factory=Turns)
     event_bytes: EventBytes = field(default_factory=EventBytes)
-    allowance: Allowance | None = None
 
 
 class OperationOver(RuntimeError):
@@ -72,11 +69,16 @@ class OperationOver(RuntimeError):
 
 
 class RequestContext:
-    """What the resolvers of one operation share."""
+    """What the resolvers of one operation share.
 
-    def __init__(self, services: Services) -> None:
+    allowance: what the operation may take of events, given back by whoever sends its answer; where
+        there is none yet, the context has one of its own.
+    """
+
+    def __init__(self, services: Services, allowance: Allowance | None = None) -> None:
         self.services = services
-        self.allowance = services.allowance or services.event_bytes.allowance()
+        self._is_its_own = allowance is None
+        self.allowance = services.event_bytes.allowance() if allowance is None else allowance
         self._loaders: Loaders | None = None
         self._observation: Observation | None = None
         self._opening = asyncio.Lock()
@@ -208,7 +210,7 @@ class RequestContext:
         try:
             await self._give_back()
         finally:
-            if self.services.allowance is None:
+            if self._is_its_own:
                 self.allowance.close()
 
     def _require_time(self) -> None:

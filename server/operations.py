@@ -21,7 +21,7 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncGenerator, Coroutine, Hashable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -43,7 +43,7 @@ from server.operation_records import OperationRecords, code_of
 from server.refusals import OperationFailed
 from server.trusted_documents import TrustedDocuments
 from sessiongraph.access import EVERYTHING, Grant
-from sessiongraph.allowance import UNCOUNTED
+from sessiongraph.allowance import UNCOUNTED, Allowance
 from sessiongraph.errors import Aborted, BadUserInput, CostLimitExceeded, Forbidden
 
 T = TypeVar("T")
@@ -73,9 +73,9 @@ class Operations:
         services: Services,
         documents: Documents,
         frames: SharedFrames | None = None,
-        context: ContextMaker = nullcontext,
-        records: OperationRecords | None = None,
         *,
+        context: ContextMaker,
+        records: OperationRecords | None = None,
         costs: CostModel | None = None,
         occupancy: Occupancy | None = None,
         trusted: TrustedDocuments | None = None,
@@ -122,11 +122,9 @@ class Operations:
                 cost.require()
             except CostLimitExceeded as refusal:
                 raise OperationFailed.because(refusal, cost=cost.shown()) from refusal
-        kind = definition.operation
-        allowance = None
-        if kind is not OperationType.SUBSCRIPTION:  # each frame of it has its own
-            allowance = self.services.event_bytes.allowance()
-        services = replace(self.services, grant=grant, allowance=allowance)
+        services = self.services
+        if grant != EVERYTHING:
+            services = replace(services, grant=grant)
         if self.timeout_s is not None and definition.operation is OperationType.MUTATION:
             deadline = asyncio.get_running_loop().time() + self.timeout_s
             services = replace(services, deadline=deadline)
@@ -138,6 +136,7 @@ class Operations:
             definition.name.value if definition.name else None,
             grant,
             services,
+            services.event_bytes.allowance(),
             cost,
             time.perf_counter() - begun,
         )
@@ -171,6 +170,7 @@ class Operation:
     _name: str | None
     _grant: Grant
     _services: Services
+    _allowance: Allowance
     _cost: Cost | None
     _prepared_s: float
 
@@ -189,13 +189,11 @@ class Operation:
             TooManyRequests: (when it is entered) there is none.
         """
         occupancy = self._operations.occupancy
-        allowance = self._services.allowance
         with (occupancy.subscriptions if self.is_subscription else occupancy.operations).take():
             try:
                 yield
             finally:
-                if allowance is not None:
-                    allowance.close()
+                self._allowance.close()
 
     async def answer(self) -> bytes:
         """The response of a query or a mutation.
@@ -236,11 +234,10 @@ class Operation:
             return await self._execution().result()
 
     def _require_room(self, result: ExecutionResult) -> None:
-        allowance = self._services.allowance
-        if allowance is None or allowance.taken <= UNCOUNTED:
+        if self._allowance.taken <= UNCOUNTED:
             return
         try:
-            allowance.require(size_of(result.data))
+            self._allowance.require(size_of(result.data))
         except CostLimitExceeded as error:
             raise OperationFailed.because(error, operation=self._request.operation_name) from error
 
@@ -300,7 +297,12 @@ class Operation:
     def _execution(self) -> Execution:
         operations = self._operations
         return Execution(
-            operations.schema, self._request, self._document, self._services, operations.context
+            operations.schema,
+            self._request,
+            self._document,
+            self._services,
+            operations.context,
+            self._allowance,
         )
 
 
