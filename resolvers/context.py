@@ -20,6 +20,7 @@ from resolvers.turns import Turns
 from resolvers.unbroken import Unbroken
 from resolvers.view_loading import ViewLoading, required
 from sessiongraph.access import EVERYTHING, Grant
+from sessiongraph.allowance import Allowance, EventBytes
 from sessiongraph.corpus_changes import CorpusChanges
 from sessiongraph.errors import Aborted, SearchDisabled, SessionNotFound
 from sessiongraph.following import Following
@@ -43,6 +44,7 @@ class Services:
     references: prepares what messages carry.
     grant: what the caller of the operation may do and see.
     turns: on the event loop, for operations that read many things.
+    event_bytes: what all operations hold of events.
     deadline: by the event loop's clock; the operation begins no write after it.
     """
 
@@ -59,6 +61,7 @@ class Services:
     grant: Grant = EVERYTHING
     deadline: float | None = None
     turns: Turns = field(default_factory=Turns)
+    event_bytes: EventBytes = field(default_factory=EventBytes)
 
 
 class OperationOver(RuntimeError):
@@ -66,10 +69,16 @@ class OperationOver(RuntimeError):
 
 
 class RequestContext:
-    """What the resolvers of one operation share."""
+    """What the resolvers of one operation share.
 
-    def __init__(self, services: Services) -> None:
+    allowance: what the operation may take of events, given back by whoever sends its answer; where
+        there is none yet, the context has one of its own.
+    """
+
+    def __init__(self, services: Services, allowance: Allowance | None = None) -> None:
         self.services = services
+        self._is_its_own = allowance is None
+        self.allowance = services.event_bytes.allowance() if allowance is None else allowance
         self._loaders: Loaders | None = None
         self._observation: Observation | None = None
         self._opening = asyncio.Lock()
@@ -100,7 +109,7 @@ class RequestContext:
                 raise OperationOver
             if self._observation is None:
                 self._observation = await self._resources.enter_async_context(
-                    self.services.query.observe(self.seen)
+                    self.services.query.observe(self.seen, self.allowance)
                 )
             return self._observation
 
@@ -198,7 +207,11 @@ class RequestContext:
     async def aclose(self) -> None:
         """End the operation: stop what still reads for it, then give the observation back."""
         self._over = True
-        await self._give_back()
+        try:
+            await self._give_back()
+        finally:
+            if self._is_its_own:
+                self.allowance.close()
 
     def _require_time(self) -> None:
         deadline = self.services.deadline

@@ -126,7 +126,7 @@ def resolved(
     )
 
 
-def at_hand(served: Any, description: str) -> Callable[[F], F]:
+def at_hand(served: Any, description: str | None) -> Callable[[F], F]:
     """A field whose value a method has at hand for most objects, and for the others fetches."""
 
     def declare(method: F) -> F:

@@ -7,8 +7,8 @@ lacks the fields of its type is served as a :class:`GenericEvent` and loses noth
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
-from typing import Final
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
 
 import msgspec
 import strawberry
@@ -92,7 +92,7 @@ class SessionEvent:
     ) -> msgspec.Raw | Awaitable[msgspec.Raw]:
         if placed.elided:
             return _fetched(info.context, placed)
-        return msgspec.Raw(payload_at_hand(placed))
+        return msgspec.Raw(payload_at_hand(_shown(placed, info)))
 
     @staticmethod
     @always_resolves
@@ -106,7 +106,26 @@ class SessionEvent:
 
 
 async def _fetched(context: RequestContext, placed: PlacedEvent) -> msgspec.Raw:
-    return msgspec.Raw(await fetch_payload(context, placed))
+    payload = await fetch_payload(context, placed)
+    context.allowance.take(len(payload))
+    return msgspec.Raw(payload)
+
+
+def _shown(placed: PlacedEvent, info: Info) -> PlacedEvent:
+    """An event of which a field shows much: taken once more from what the operation may take."""
+    info.context.allowance.take(len(placed.event.payload))
+    return placed
+
+
+def _showing(
+    served: Any, read: Callable[[PlacedEvent], object], description: str | None = None
+) -> Any:
+    """A field that shows much of an event."""
+
+    def method(self: object, placed: strawberry.Parent[PlacedEvent], info: Info) -> Any:  # noqa: ARG001
+        return read(_shown(placed, info))
+
+    return at_hand(served, description)(method)
 
 
 @object_type
@@ -122,8 +141,8 @@ class ContentBlock:
 class UserMessageEvent(SessionEvent):
     """A message to the model that is not a tool's result, written by a person or injected."""
 
-    text: str = resolved(messages.text, "The text blocks, joined by newlines.")
-    content: list[ContentBlock] = resolved(messages.content)
+    text: str = _showing(str, messages.text, "The text blocks, joined by newlines.")
+    content: list[ContentBlock] = _showing(list[ContentBlock], messages.content)
     source_kind: str = resolved(
         messages.source_kind,
         "The declared source of the message: user, plugin, tool, session-reference, ...",
@@ -144,8 +163,8 @@ class TokenUsage:
 class AssistantMessageEvent(SessionEvent):
     """A message that the model wrote."""
 
-    text: str = resolved(messages.text, "The text blocks, joined by newlines.")
-    content: list[ContentBlock] = resolved(messages.content)
+    text: str = _showing(str, messages.text, "The text blocks, joined by newlines.")
+    content: list[ContentBlock] = _showing(list[ContentBlock], messages.content)
     provider: str | None = resolved(messages.provider)
     model: str | None = resolved(messages.model)
     usage: TokenUsage | None = resolved(messages.usage, "Null when the log does not say.")
@@ -158,8 +177,8 @@ class ToolCallEvent(SessionEvent):
 
     call_id: strawberry.ID = resolved(messages.call_id)
     name: str = resolved(messages.tool_name)
-    arguments: str = resolved(
-        messages.arguments, "The argument string exactly as the model wrote it."
+    arguments: str = _showing(
+        str, messages.arguments, "The argument string exactly as the model wrote it."
     )
 
 
@@ -168,9 +187,9 @@ class ToolResultEvent(SessionEvent):
     """What a tool answered, in any spelling of any generation."""
 
     call_id: strawberry.ID = resolved(messages.result_call_id, "The call that it answers.")
-    text: str = resolved(messages.text, "The text blocks, joined by newlines.")
+    text: str = _showing(str, messages.text, "The text blocks, joined by newlines.")
     is_error: bool = resolved(messages.is_error)
-    content: list[ContentBlock] = resolved(messages.content)
+    content: list[ContentBlock] = _showing(list[ContentBlock], messages.content)
 
 
 @object_type

@@ -14,12 +14,18 @@ from strawberry.types.graphql import OperationType
 from typing_extensions import override
 
 from resolvers.context import RequestContext, Services
+from sessiongraph.allowance import Allowance
 
 
 @asynccontextmanager
-async def one_observation(services: Services) -> AsyncIterator[RequestContext]:
-    """The context of one operation, or of one frame, which ends with the block."""
-    context = RequestContext(services)
+async def one_observation(
+    services: Services, allowance: Allowance | None = None
+) -> AsyncIterator[RequestContext]:
+    """The context of one operation, or of one frame, which ends with the block.
+
+    allowance: what it may take of events, when that outlasts it.
+    """
+    context = RequestContext(services, allowance)
     try:
         yield context
     finally:

@@ -17,6 +17,7 @@ Always true: the answer is the same, byte for byte, errors included, as without 
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Iterable, Mapping
 from typing import Any, Final, Self, cast
@@ -34,7 +35,7 @@ from graphql import (
     get_named_type,
     is_leaf_type,
 )
-from graphql.pyutils import Path, gather_with_cancel
+from graphql.pyutils import Path
 from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 from typing_extensions import override
 
@@ -182,7 +183,7 @@ class PlannedLists(StrawberryGraphQLCoreExecutionContext):
             ((place, key, awaitable),) = waiting
             place[key] = await awaitable
             return results
-        values = await gather_with_cancel(*(awaitable for _, _, awaitable in waiting))
+        values = await _all_of([awaitable for _, _, awaitable in waiting])
         for (place, key, _), value in zip(waiting, values, strict=True):
             place[key] = value
         return results
@@ -205,6 +206,22 @@ def _at_once(complete: Complete, item: Item, items: Iterable[Any]) -> list[Any] 
         return [complete(value, item) for value in items]
     except Exception:  # noqa: BLE001 - item by item, the usual way says what is wrong with which
         return None
+
+
+async def _all_of(awaitables: Iterable[Awaitable[Any]]) -> list[Any]:
+    """Their results, or the first failure; the others are stopped then, and waited for.
+
+    Who is cancelled passes that on only after each of them has begun: a coroutine that is dropped
+    before it has begun leaves others behind that nobody awaits, and Python says so of each.
+    """
+    tasks = [asyncio.ensure_future(each) for each in awaitables]
+    try:
+        return await asyncio.shield(asyncio.gather(*tasks))
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
 
 
 _Nodes = tuple[OperationDefinitionNode | FragmentDefinitionNode, ...]

@@ -14,6 +14,9 @@ import msgspec
 
 from schema.answers import members_of
 
+_PUNCTUATION = 4
+"""Bytes that stand around a value, about."""
+
 
 def encode_response(value: Any) -> bytes:
     """The JSON text of a response, in UTF-8."""
@@ -21,6 +24,27 @@ def encode_response(value: Any) -> bytes:
         return msgspec.json.encode(value)
     except UnicodeEncodeError:
         return msgspec.json.encode(_escaped(value))
+
+
+def size_of(value: Any) -> int:
+    """About how many bytes the JSON text of a value takes, counted without making it."""
+    size = 0
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, str):
+            size += len(each) if each.isascii() else 3 * len(each)
+        elif isinstance(each, msgspec.Raw):
+            size += len(memoryview(each))
+        elif isinstance(each, dict):
+            size += sum(map(len, each))
+            waiting.extend(each.values())
+        elif isinstance(each, list):
+            waiting.extend(each)
+        elif isinstance(each, msgspec.Struct):
+            waiting.append(members_of(each))
+        size += _PUNCTUATION
+    return size
 
 
 def _escaped(value: Any) -> Any:

@@ -23,6 +23,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
+from typing_extensions import override
 
 from schema.request import MOST_VALUES, decode_request
 from server.access import Access, Admission
@@ -47,7 +48,7 @@ BODY_TIMEOUT_S: Final = 30.0
 _JSON: Final = "application/json"
 
 _SMALL: Final = 64 * 1024
-"""Size of a body that takes no room worth counting, and is read where it arrives."""
+"""Size of a body that takes no room worth counting, and is read or written at once."""
 
 
 class GraphQLEndpoint:
@@ -153,7 +154,10 @@ class GraphQLEndpoint:
             held.enter_context(operation.taking_place())
             async with ClientPresence(receive) as client:
                 text = await operation.answer()
-            return None if client.left else Response(text, media_type=forms[0])
+            if client.left:
+                return None
+            shape = Response if len(text) <= _SMALL else _LongAnswer
+            return shape(text, media_type=forms[0])
         except OperationFailed as failure:
             if failure.is_of_load:
                 return Response(failure.body(), 429, RETRY_AFTER, media_type=forms[0])
@@ -212,6 +216,22 @@ class GraphQLEndpoint:
                 413, f"the request body is larger than {most} bytes (max_request_bytes)"
             )
         return b"".join(chunks)
+
+
+class _LongAnswer(Response):
+    """An answer whose operation has its place until the client has taken nearly all of it.
+
+    What is only written waits in memory for a client that may be slow, and belongs to what all
+    operations hold together.
+    """
+
+    @override
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        start = {"status": self.status_code, "headers": self.raw_headers}
+        await send({"type": "http.response.start", **start})
+        await send({"type": "http.response.body", "body": self.body, "more_body": True})
+        # A server accepts another message when there is room for it.
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 def _in_form(response: Response, forms: list[Form]) -> Response:

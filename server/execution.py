@@ -22,15 +22,21 @@ from graphql import (
 from strawberry.execution.is_awaitable import optimized_is_awaitable
 from strawberry.utils.await_maybe import await_maybe
 
+from resolvers.context import RequestContext
 from schema.errors import make_public
+from schema.response import size_of
 from server.documents import Document
 from server.graphql_request import GraphQLRequest
 from server.refusals import OperationFailed
+from sessiongraph.allowance import UNCOUNTED, Allowance
 
 _IsAwaitable = Callable[[Any], TypeGuard[Awaitable[Any]]]
 
-ContextMaker = Callable[[Any], AbstractAsyncContextManager[Any]]
-"""Makes of what the server offers the context of one answer, and ends it."""
+ContextMaker = Callable[[Any, Allowance | None], AbstractAsyncContextManager[Any]]
+"""Makes of what the server offers the context of one answer, and ends it.
+
+The second argument is what the answer may take of events; None: the context sees to it.
+"""
 
 InTime = Callable[[Any], Awaitable[Any]]
 """Awaits something that may not take too long."""
@@ -47,6 +53,7 @@ class Execution:
     """Executes one operation.
 
     services: what each context is made of, by ``context``.
+    allowance: what a result may take of events; each frame has one of its own.
     """
 
     def __init__(
@@ -56,12 +63,14 @@ class Execution:
         document: Document,
         services: Any,
         context: ContextMaker,
+        allowance: Allowance | None = None,
     ) -> None:
         self._schema = schema
         self._request = request
         self._document = document
         self._services = services
         self._context = context
+        self._allowance = allowance
 
     async def result(self) -> ExecutionResult:
         """The result of a query or a mutation, its errors fit to be shown.
@@ -69,7 +78,7 @@ class Execution:
         Raises:
             OperationFailed: nothing was executed, because of the variables.
         """
-        async with self._context(self._services) as context:
+        async with self._context(self._services, self._allowance) as context:
             executor = self._executor(None, context)
             result = await await_maybe(executor.execute_operation())
         return self._public(cast("ExecutionResult", result))
@@ -79,10 +88,13 @@ class Execution:
 
         Raises:
             OperationFailed: nothing was executed, because of the variables.
+            CostLimitExceeded: it shows more than one operation may.
         """
-        async with self._context(self._services) as context:
+        async with self._context(self._services, None) as context:
             executor = self._executor(event, context)
             result = await await_maybe(execute_subscription_event(executor))
+            if isinstance(context, RequestContext) and context.allowance.taken > UNCOUNTED:
+                context.allowance.require(size_of(result.data))
         return self._public(result)
 
     @asynccontextmanager
@@ -94,7 +106,7 @@ class Execution:
         Raises:
             OperationFailed: it cannot be followed.
         """
-        async with self._context(self._services) as context:
+        async with self._context(self._services, None) as context:
             executor = self._executor(None, context)
             source = await in_time(await_maybe(create_source_event_stream(executor)))
             if isinstance(source, ExecutionResult):

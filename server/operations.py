@@ -20,8 +20,8 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncGenerator, Coroutine, Hashable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import AsyncGenerator, Coroutine, Hashable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -30,7 +30,7 @@ import strawberry
 from graphql import ExecutionResult, OperationType
 
 from resolvers.context import Services
-from schema.response import encode_response
+from schema.response import encode_response, size_of
 from schema.scopes import require
 from server.broadcasting import Broadcastable, Outlet
 from server.cost import Cost, CostModel
@@ -43,6 +43,7 @@ from server.operation_records import OperationRecords, code_of
 from server.refusals import OperationFailed
 from server.trusted_documents import TrustedDocuments
 from sessiongraph.access import EVERYTHING, Grant
+from sessiongraph.allowance import UNCOUNTED, Allowance
 from sessiongraph.errors import Aborted, BadUserInput, CostLimitExceeded, Forbidden
 
 T = TypeVar("T")
@@ -72,9 +73,9 @@ class Operations:
         services: Services,
         documents: Documents,
         frames: SharedFrames | None = None,
-        context: ContextMaker = nullcontext,
-        records: OperationRecords | None = None,
         *,
+        context: ContextMaker,
+        records: OperationRecords | None = None,
         costs: CostModel | None = None,
         occupancy: Occupancy | None = None,
         trusted: TrustedDocuments | None = None,
@@ -135,6 +136,7 @@ class Operations:
             definition.name.value if definition.name else None,
             grant,
             services,
+            services.event_bytes.allowance(),
             cost,
             time.perf_counter() - begun,
         )
@@ -168,6 +170,7 @@ class Operation:
     _name: str | None
     _grant: Grant
     _services: Services
+    _allowance: Allowance
     _cost: Cost | None
     _prepared_s: float
 
@@ -176,14 +179,21 @@ class Operation:
         """Whether it has many answers."""
         return self._kind is OperationType.SUBSCRIPTION
 
-    def taking_place(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def taking_place(self) -> Iterator[None]:
         """A place among all that runs, which whoever runs the operation takes first.
+
+        It is given back when the answer was sent, and with it what the answer held of events.
 
         Raises:
             TooManyRequests: (when it is entered) there is none.
         """
         occupancy = self._operations.occupancy
-        return (occupancy.subscriptions if self.is_subscription else occupancy.operations).take()
+        with (occupancy.subscriptions if self.is_subscription else occupancy.operations).take():
+            try:
+                yield
+            finally:
+                self._allowance.close()
 
     async def answer(self) -> bytes:
         """The response of a query or a mutation.
@@ -206,6 +216,7 @@ class Operation:
                 outcome.code = code_of(result.errors)
                 if result.data is None and all(e.path is None for e in result.errors):
                     raise OperationFailed(result.errors)
+            self._require_room(result)
             if self._is_dear():
                 # Its text is made in one go, which for a long answer takes as long as a turn.
                 await self._operations.turns.take()
@@ -221,6 +232,14 @@ class Operation:
             return await self._execution().result()
         async with self._operations.occupancy.cost.share(self._cost.estimated):
             return await self._execution().result()
+
+    def _require_room(self, result: ExecutionResult) -> None:
+        if self._allowance.taken <= UNCOUNTED:
+            return
+        try:
+            self._allowance.require(size_of(result.data))
+        except CostLimitExceeded as error:
+            raise OperationFailed.because(error, operation=self._request.operation_name) from error
 
     def _is_dear(self) -> bool:
         return self._cost is not None and self._cost.estimated > CHEAP
@@ -278,7 +297,12 @@ class Operation:
     def _execution(self) -> Execution:
         operations = self._operations
         return Execution(
-            operations.schema, self._request, self._document, self._services, operations.context
+            operations.schema,
+            self._request,
+            self._document,
+            self._services,
+            operations.context,
+            self._allowance,
         )
 
 

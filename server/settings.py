@@ -414,6 +414,19 @@ class Settings(BaseSettings):
         description="Highest cost of all operations together that run at once, those that cost at "
         "most 1000 aside; others wait their turn, as long as operation_timeout_ms allows (cost).",
     )
+    max_answer_bytes: int = Field(
+        default=64 * 1024 * 1024,
+        ge=64 * 1024,
+        description="Most bytes of events that one operation may take, counted when they are read "
+        "and for each field that shows them; then its further fields are COST_LIMIT_EXCEEDED. Also "
+        "the longest answer with events (bytes).",
+    )
+    max_running_bytes: int = Field(
+        default=256 * 1024 * 1024,
+        ge=1024 * 1024,
+        description="Most bytes of events that all operations may hold together until their "
+        "answers are sent, the first 64 KiB of each aside; more is TOO_MANY_REQUESTS (bytes).",
+    )
     documents: Literal["any", "trusted"] = Field(
         default="any",
         description="Which documents may be run: any, or only those of trusted_documents.",

@@ -30,6 +30,7 @@ from server.traced_providers import TracedLogStore
 from server.tracing import NO_SPANS, Spans, spans_to
 from server.version import program_version
 from server.watching import Watching
+from sessiongraph.allowance import EventBytes
 from sessiongraph.corpus import Corpus
 from sessiongraph.cursor import KEY_BYTES, CursorCodec
 from sessiongraph.header import EpochMillis
@@ -86,9 +87,14 @@ class Services:
             self.settings.candidate_limit,
         )
         references = ReferenceService(self.query, limits)
+        event_bytes = EventBytes(self.settings.max_answer_bytes, self.settings.max_running_bytes)
         if self.live is None:
             return OperationServices(
-                self.query, program_version(), references=references, search=self.search
+                self.query,
+                program_version(),
+                references=references,
+                search=self.search,
+                event_bytes=event_bytes,
             )
         return OperationServices(
             self.query,
@@ -101,6 +107,7 @@ class Services:
             references,
             self.search,
             imports=self.imports,
+            event_bytes=event_bytes,
         )
 
 

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from starlette.types import Scope
 from typing_extensions import override
+from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.http11 import Request
 
@@ -86,6 +87,14 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         scope: dict[str, Any] | None = getattr(self, "scope", None)
         if scope is not None:
             scope["extensions"][_EXTENSION] = self.write_frames
+
+    @override
+    async def send(self, message: Any) -> None:
+        """Send a message when the client can take it; nothing is said to one that is gone."""
+        await self.writable.wait()
+        if self.transport.is_closing():
+            raise ClientDisconnected
+        await super().send(message)
 
     def write_frames(self, frames: bytes) -> bool:
         """Send framed messages, unless they would have to wait or the connection is closing."""

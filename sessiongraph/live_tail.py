@@ -11,7 +11,7 @@ a sick disk does not hide what is in memory.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from sessiongraph.citations import CitingKey, SessionCitation, cited_in, citing_key
@@ -138,7 +138,7 @@ class TailedLog:
             events = await self._reader.events(stored, selection, window)
             return [self._tail.corrected(placed) for placed in events] if moved else events
         # What the tail shadowed may be admitted now, or no longer: it is looked at by itself.
-        wider = WindowRequest(window.limit + len(moved), window.after, window.before, window.newest)
+        wider = replace(window, limit=window.limit + len(moved))
         events = await self._reader.events(stored, selection, wider)
         kept = [placed for placed in events if placed.seq not in moved]
         shadowed = await self._reader.at(stored, moved)
@@ -153,12 +153,7 @@ class TailedLog:
         """Current nodes in model order; the window is over positions."""
         stored: list[PlacedEvent] = []
         if self._stored is not None and self._surface_reaches_store(window):
-            wider = WindowRequest(
-                window.limit + len(self._tail.replacers),
-                window.after,
-                window.before,
-                window.newest,
-            )
+            wider = replace(window, limit=window.limit + len(self._tail.replacers))
             nodes = await self._reader.surface(self._stored, wider)
             stored = [placed for placed in nodes if placed.seq not in self._tail.replacers]
         found = [

@@ -133,12 +133,14 @@ class WindowRequest:
     """A page of a list that has two ends.
 
     after, before: exclusive bounds, in the list's own key. newest: take from the far end.
+    take: told the size of each payload when it is read, and ends the reading when it raises.
     """
 
     limit: int
     after: int | None = None
     before: int | None = None
     newest: bool = False
+    take: Callable[[int], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)

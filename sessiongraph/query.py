@@ -10,16 +10,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any, Final, TypeVar
 
+from sessiongraph.allowance import Allowance, EventBytes
 from sessiongraph.citations import SessionCitation, cited_key, citing_key
 from sessiongraph.confined_view import ConfinedView
 from sessiongraph.corpus import Corpus, CorpusView, LogicalSession
 from sessiongraph.cursor import CursorCodec
 from sessiongraph.errors import (
     CorruptSession,
+    CostLimitExceeded,
     EventNotFound,
     InvalidCursor,
     InvalidWindow,
@@ -41,6 +43,12 @@ T = TypeVar("T")
 _SCAN_PAGES: Final = (64, 256, 512)
 """Events read at a time by a text scan: little at first, since a match may be near."""
 
+
+_PAYLOADS_AT_ONCE: Final = 16
+"""Whole payloads read before they are weighed."""
+
+_EVENTS: Final = EventBytes()
+"""Of those who read as much as they like."""
 
 _FOUND_AT_ONCE: Final = 200
 """Sessions looked up before others get their turn on the event loop."""
@@ -105,20 +113,31 @@ class SessionQuery:
         self._limits = limits or QueryLimits()
 
     @asynccontextmanager
-    async def observe(self, seen: Visibility = EVERYWHERE) -> AsyncIterator[Observation]:
+    async def observe(
+        self, seen: Visibility = EVERYWHERE, allowance: Allowance | None = None
+    ) -> AsyncIterator[Observation]:
         """Everything asked inside is answered from one observation of the corpus.
 
-        seen: the sessions that exist for whoever asks.
+        seen: the sessions that exist for whoever asks. allowance: what of events may be read; None:
+        as much as is asked for.
         """
         show = partial(ConfinedView, seen) if seen.is_confined else CorpusView
         async with self._corpus.observe(show) as view:
-            yield Observation(view, self._cursors.within(seen.scope()), self._limits)
+            cursors = self._cursors.within(seen.scope())
+            yield Observation(view, cursors, self._limits, allowance or _EVENTS.allowance())
 
 
 class Observation:
-    """The questions that one operation can ask."""
+    """The questions that one operation can ask; its events are taken from an allowance.
 
-    def __init__(self, view: CorpusView, cursors: CursorCodec, limits: QueryLimits) -> None:
+    Every question about events can raise CostLimitExceeded and TooManyRequests, when they are more
+    than the operation may take.
+    """
+
+    def __init__(
+        self, view: CorpusView, cursors: CursorCodec, limits: QueryLimits, allowance: Allowance
+    ) -> None:
+        self._allowance = allowance
         self._view = view
         self._cursors = cursors
         self.limits = limits
@@ -287,7 +306,10 @@ class Observation:
             raise InvalidWindow(f"a window reaches 0 to {most} events to either side")
         target = await self._target(session, seq)
         window = WindowRequest(
-            limit=before + after + 1, after=seq - before - 1, before=seq + after + 1
+            limit=before + after + 1,
+            after=seq - before - 1,
+            before=seq + after + 1,
+            take=self._allowance.take,
         )
         events = await session.log.events(ALL_EVENTS, window)
         return EventWindow(target, tuple(events))
@@ -306,7 +328,7 @@ class Observation:
             return placed.placement.position
 
         async def find(window: WindowRequest) -> list[PlacedEvent]:
-            return await session.log.surface(window)
+            return await session.log.surface(replace(window, take=self._allowance.take))
 
         return await self._page_by_key("surface", session, str, request, find, key_of)
 
@@ -335,7 +357,14 @@ class Observation:
         """Whole payloads as JSON text, of events that were read without their streams."""
         found = await self._view.find([session_id])
         session = found.get(session_id)
-        return {} if session is None else await session.log.payloads(seqs)
+        if session is None:
+            return {}
+        wanted, payloads = list(seqs), dict[Seq, bytes]()
+        for begin in range(0, len(wanted), _PAYLOADS_AT_ONCE):
+            read = await session.log.payloads(wanted[begin : begin + _PAYLOADS_AT_ONCE])
+            self._allowance.take(sum(map(len, read.values())))
+            payloads.update(read)
+        return payloads
 
     async def lineages(
         self, sessions: Sequence[LogicalSession]
@@ -398,6 +427,7 @@ class Observation:
         found = await session.log.at([seq])
         if seq not in found:
             raise EventNotFound(f"{session.session_id!r} has no event {seq}")
+        self._allowance.take(len(found[seq].event.payload))
         return found[seq]
 
     async def _read_events(
@@ -405,7 +435,7 @@ class Observation:
     ) -> list[PlacedEvent]:
         if selection.impossible:
             return []
-        return await session.log.events(selection, window)
+        return await session.log.events(selection, replace(window, take=self._allowance.take))
 
     async def _scan_events(
         self, session: LogicalSession, selection: EventSelection, window: WindowRequest
@@ -421,14 +451,24 @@ class Observation:
         if candidates.impossible:
             return []
         found: list[EventDocument] = []
-        after, before, turn = window.after, window.before, 0
+        after, before, turn, most = window.after, window.before, 0, _SCAN_PAGES[-1]
         while len(found) < window.limit:
-            size = _SCAN_PAGES[min(turn, len(_SCAN_PAGES) - 1)]
+            size = min(most, _SCAN_PAGES[min(turn, len(_SCAN_PAGES) - 1)])
+            reading = WindowRequest(size, after=after, before=before, newest=window.newest)
+            lent = _Lent(self._allowance)
+            try:
+                page = await session.log.events(candidates, replace(reading, take=lent.take))
+            except CostLimitExceeded:
+                lent.give_back()
+                if size == 1:
+                    raise
+                most = max(1, size // 8)
+                continue
             turn += 1
-            page = await session.log.events(
-                candidates, WindowRequest(size, after=after, before=before, newest=window.newest)
-            )
             matching = await asyncio.to_thread(_documents, page, candidates)
+            lent.give_back()
+            for document in matching:
+                self._allowance.take(len(document.placed.event.payload))
             found = matching + found if window.newest else found + matching
             if len(page) < size:
                 break
@@ -497,6 +537,21 @@ class Observation:
             has_next_page=beyond_before if newest else more or beyond_before,
             has_previous_page=more or beyond_after if newest else beyond_after,
         )
+
+
+class _Lent:
+    """What was taken for a page that is looked through, and not all kept."""
+
+    def __init__(self, allowance: Allowance) -> None:
+        self._allowance = allowance
+        self._taken = 0
+
+    def take(self, count: int) -> None:
+        self._taken += count
+        self._allowance.take(count)
+
+    def give_back(self) -> None:
+        self._allowance.let_go(self._taken)
 
 
 def _documents(page: Sequence[PlacedEvent], selection: EventSelection) -> list[EventDocument]:

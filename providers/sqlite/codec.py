@@ -245,6 +245,16 @@ def listed_event_of(row: EventRow, type_name: str) -> SessionEvent:
     return _event(row, type_name, partial(unpack, row[10], True) if packed else row[10])
 
 
+def payload_size(row: EventRow) -> int:
+    """Bytes of the payload of a row that is not a run, without its stream."""
+    if not row[3] & PAYLOAD_PACKED:
+        return len(row[10])
+    try:
+        return max(zstandard.frame_content_size(row[10]), len(row[10]))
+    except zstandard.ZstdError:
+        return len(row[10])  # whoever asks for the payload is told
+
+
 def _event(row: EventRow, type_name: str, text: bytes | Callable[[], bytes]) -> SessionEvent:
     flags = row[3]
     op: SurfaceOp | None = None

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import heapq
 import sqlite3
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from itertools import islice
 from typing import Final
 
@@ -22,12 +22,13 @@ from providers.sqlite.codec import (
     STREAM_APART,
     EventRow,
     listed_event_of,
+    payload_size,
     placement_of,
     run_of,
 )
 from providers.sqlite.numbering import LANE_SHIFT, LOW_32, SEQ_SHIFT, TYPE_SHIFT
 from providers.sqlite.types import TypeNames
-from sessiongraph.event import LOG_ONLY, MESSAGE_TYPES, EventSurface, PlacedEvent, Seq
+from sessiongraph.event import LOG_ONLY, MESSAGE_TYPES, EventSurface, PlacedEvent, Seq, SessionEvent
 from sessiongraph.filters import EventSelection, Range
 from sessiongraph.ports import StoredSession, WindowRequest
 
@@ -54,8 +55,22 @@ def list_events(
     if seqs.is_empty or selection.impossible:
         return []
     walk = _Walk(connection, types, session, selection, newest=window.newest)
-    found = walk.events(seqs, window.limit)
+    found = walk.events(seqs, window)
     return found[::-1] if window.newest else found
+
+
+def weighed(
+    rows: Iterable[EventRow], place: Callable[[EventRow], PlacedEvent], window: WindowRequest
+) -> list[PlacedEvent]:
+    """The events of rows, each weighed as soon as it is read."""
+    take = window.take
+    if take is None:
+        return [place(row) for row in rows]
+    found = []
+    for row in rows:
+        take(payload_size(row))
+        found.append(place(row))
+    return found
 
 
 class _Walk:
@@ -79,52 +94,71 @@ class _Walk:
         self._base = session.log << SEQ_SHIFT
         self._lanes = self._wanted_lanes()
 
-    def events(self, seqs: Range, limit: int) -> list[PlacedEvent]:
+    def events(self, seqs: Range, window: WindowRequest) -> list[PlacedEvent]:
         """The first admitted events in the range, which is closed on both sides."""
         assert seqs.low is not None
         assert seqs.high is not None
         found: list[PlacedEvent] = []
         start = run_start(self._connection, self._base, seqs.low)
         for first, last in self._stretches(start, seqs.high):
-            for rows in self._pages(self._base | first, self._base | last, limit):
-                found += self._matching(rows, seqs.low, seqs.high)
-                if len(found) >= limit:
-                    return found[:limit]
+            # A statement that is left in its middle would keep its moment for whoever reads next.
+            with closing(self._cursors(self._base | first, self._base | last)) as cursors:
+                for rows in cursors:
+                    with closing(rows):
+                        self._gather(rows, seqs, window, found)
+                    if len(found) >= window.limit:
+                        return found
         return found
 
-    def _pages(self, low: int, high: int, size: int) -> Iterator[list[EventRow]]:
-        """Rows in the order of the walk, some at a time."""
+    def _cursors(self, low: int, high: int) -> Generator[sqlite3.Cursor, None, None]:
+        """Rows in the order of the walk."""
         direction = "DESC" if self._newest else "ASC"
         if self._lanes is None:
             sql = f"SELECT {ROW_COLUMNS} FROM events WHERE id BETWEEN ? AND ? ORDER BY id "
-            rows = self._connection.execute(sql + direction, (low, high))
-            while page := rows.fetchmany(min(size, _FETCH)):
-                yield page
+            yield self._connection.execute(sql + direction, (low, high))
             return
         ids = heapq.merge(
             *(self._lane_ids(lane, low, high) for lane in self._lanes), reverse=self._newest
         )
-        while batch := list(islice(ids, min(size, _FETCH))):
+        while batch := list(islice(ids, _FETCH)):
             marks = ",".join("?" * len(batch))
             sql = f"SELECT {ROW_COLUMNS} FROM events WHERE id IN ({marks}) ORDER BY id {direction}"
-            yield self._connection.execute(sql, batch).fetchall()
+            yield self._connection.execute(sql, batch)
 
-    def _matching(self, rows: list[EventRow], low: Seq, high: Seq) -> list[PlacedEvent]:
-        times = self._selection.times
-        placed = partial(placed_event, self._connection, self._types, self._session_id)
-        found: list[PlacedEvent] = []
+    def _gather(
+        self,
+        rows: sqlite3.Cursor,
+        seqs: Range,
+        window: WindowRequest,
+        found: list[PlacedEvent],
+    ) -> None:
+        """Add what is admitted, as far as the window goes, each weighed as soon as it is read."""
+        times, take, limit = self._selection.times, window.take, window.limit
         for row in rows:
             if row[4] is None:
-                if times.holds(row[2]):
-                    found.append(placed(row))
-                continue
-            members = [
-                PlacedEvent(self._session_id, member, LOG_ONLY)
-                for member in run_of(row).members(low, high)
-                if times.holds(member.time)
-            ]
-            found += reversed(members) if self._newest else members
-        return found
+                if not times.holds(row[2]):
+                    continue
+                if take is not None:
+                    take(payload_size(row))
+                found.append(placed_event(self._connection, self._types, self._session_id, row))
+            else:
+                for member in self._members(row, seqs):
+                    if take is not None:
+                        take(len(member.payload))
+                    found.append(PlacedEvent(self._session_id, member, LOG_ONLY))
+                    if len(found) >= limit:
+                        return
+            if len(found) >= limit:
+                return
+
+    def _members(self, row: EventRow, seqs: Range) -> Iterable[SessionEvent]:
+        times = self._selection.times
+        members = [
+            member
+            for member in run_of(row).members(seqs.low, seqs.high)
+            if times.holds(member.time)
+        ]
+        return reversed(members) if self._newest else members
 
     def _lane_ids(self, lane: int, low: int, high: int) -> Iterator[int]:
         direction = "DESC" if self._newest else "ASC"

@@ -12,6 +12,7 @@ import asyncio
 import sqlite3
 import threading
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from contextlib import closing
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -26,7 +27,7 @@ from providers.sqlite.codec import (
     run_of,
     to_octets,
 )
-from providers.sqlite.event_lists import list_events, placed_event, run_start
+from providers.sqlite.event_lists import list_events, placed_event, run_start, weighed
 from providers.sqlite.numbering import LOW_32, NODE_SHIFT, SEQ_SHIFT
 from providers.sqlite.types import TypeNames
 from sessiongraph.citations import CitedKey, CitingKey, SessionCitation
@@ -275,8 +276,9 @@ class SqliteLogReader:
                 "AND place IS NOT NULL AND replaced_by IS NULL AND id <= ? "
                 f"ORDER BY place {direction} LIMIT ?",
                 (low, high, base + session.last_seq, window.limit),
-            ).fetchall()
-            found = [self._placed(session, row) for row in rows]
+            )
+            with closing(rows):
+                found = weighed(rows, partial(self._placed, session), window)
             return found[::-1] if window.newest else found
 
         return await (self._aside(read) if window.limit > _LONG_PAGE else self._here(read))

@@ -17,6 +17,7 @@ from server.data_directory import DataDirectory
 from server.hosts import own_hosts
 from server.listening import bound_socket, listening, local_url_of, stop_signal, url_of
 from server.live_services import LiveServices
+from server.log_lines import lines_written_aside
 from server.settings import Settings, default_data_directory
 from server.tokens import TokenFile
 from server.wiring import Services, open_for_serving
@@ -51,6 +52,7 @@ async def serving(settings: Settings, command: str) -> AsyncIterator[RunningServ
     directory = DataDirectory(settings.data_dir)
     needs_token = settings.auth == "on"
     with (
+        lines_written_aside(),
         directory.hold(command) as lock,
         bound_socket(settings.host, settings.port, beyond_loopback=needs_token) as bound,
         stop_signal() as asked_to_stop,

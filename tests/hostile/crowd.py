@@ -228,6 +228,14 @@ class GoodClient:
         finally:
             writer.transport.abort()
 
+    async def answered(self, times: int, asking: asyncio.Task[None]) -> None:
+        """Wait until it has so many answers more; fails when it has failed."""
+        enough = len(self.took_s) + times
+        while len(self.took_s) < enough:
+            if asking.done():
+                asking.result()
+            await asyncio.sleep(0.01)
+
     def p99_ms(self) -> float:
         ordered = sorted(self.took_s)
         return 1000 * ordered[max(0, int(len(ordered) * 0.99) - 1)]
@@ -241,16 +249,11 @@ async def besieged(target: Target, name: str = "") -> AsyncIterator[GoodClient]:
     """
     good = GoodClient(target)
     asking = asyncio.create_task(good.ask_for_ever())
-    while not good.took_s:  # noqa: ASYNC110
-        await asyncio.sleep(0.01)
-    target.forget()
     try:
+        await good.answered(1, asking)
+        target.forget()
         yield good
-        answered = len(good.took_s)
-        while len(good.took_s) < answered + 3:
-            if asking.done():
-                asking.result()
-            await asyncio.sleep(0.01)
+        await good.answered(3, asking)
     finally:
         asking.cancel()
         await asyncio.gather(asking, return_exceptions=True)

@@ -234,16 +234,16 @@ def test_payloads_that_were_read_without_their_streams_are_served_whole_in_one_b
     asked.store.elides = True
     data = {"message": {"content": [TEXT]}, "stream": ["t", "w", "o"]}
     asked.add(
-        "s", [message(seq, "assistant/message", data) for seq in range(20)] + [prompt(20, "x")]
+        "s", [message(seq, "assistant/message", data) for seq in range(16)] + [prompt(16, "x")]
     )
-    asked.add("t", [message(seq, "assistant/message", data) for seq in range(20)])
+    asked.add("t", [message(seq, "assistant/message", data) for seq in range(16)])
     document = (
         "{ sessions { nodes { events { nodes { data ... on AssistantMessageEvent { text } } } } } }"
     )
     sessions = asked.ask(document).data["sessions"]["nodes"]
-    assert sessions[0]["events"]["nodes"][:-1] == [{"data": data, "text": "two"}] * 20
+    assert sessions[0]["events"]["nodes"][:-1] == [{"data": data, "text": "two"}] * 16
     assert sessions[0]["events"]["nodes"][-1] == {"data": user_message("x")}
-    assert sessions[1]["events"]["nodes"] == [{"data": data, "text": "two"}] * 20
+    assert sessions[1]["events"]["nodes"] == [{"data": data, "text": "two"}] * 16
     assert asked.store.calls["payloads"] == 2
 
 

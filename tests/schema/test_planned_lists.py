@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import re
+import warnings
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
@@ -472,3 +474,24 @@ def test_a_selection_that_is_the_same_for_all_types_asks_for_none(
         result = asyncio.run(WORLD[1].execute(query, context_value=items))
         assert result.errors is None
         assert len(asked) == times
+
+
+@pytest.mark.parametrize("passes", range(1, 8))
+def test_whoever_stops_early_leaves_nothing_that_is_never_awaited(passes: int) -> None:
+    """Cancelled in every pass of the event loop, and so before some fields have begun."""
+    items = [Anything({"name": str(number), "number": number}) for number in range(5)]
+
+    async def stopped() -> None:
+        work = asyncio.ensure_future(
+            WORLD[1].execute("{ things { name number awaited } }", context_value=items)
+        )
+        for _ in range(passes):
+            await asyncio.sleep(0)
+        work.cancel()
+        await asyncio.wait({work})
+
+    with warnings.catch_warnings(record=True) as complaints:
+        warnings.simplefilter("always")
+        asyncio.run(stopped())
+        gc.collect()
+    assert [str(each.message) for each in complaints] == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from typing import Any
 
 import httpx
@@ -52,7 +52,9 @@ def application(resolver: Callable[[], Any]) -> Starlette:
     documents = Documents(DocumentLimits(tokens=100, depth=10, aliases=10))
     schema = strawberry.Schema(query)
     services = Services(query=None, version="0")  # type: ignore[arg-type]
-    operations = Operations(schema, services, documents)
+    operations = Operations(
+        schema, services, documents, context=lambda services, _: nullcontext(services)
+    )
     endpoint = GraphQLEndpoint(operations, Access.open(), max_request_bytes=1000)
     return Starlette(
         routes=[Route("/graphql", endpoint, methods=["POST"])],

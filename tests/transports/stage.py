@@ -30,6 +30,7 @@ from server.operations import Operations
 from server.refusals import fault
 from server.settings import Settings
 from server.trusted_documents import TrustedDocuments
+from sessiongraph.allowance import EventBytes
 from sessiongraph.errors import LogReplaced, SessionNotFound
 
 TIMEOUT_S = 30
@@ -131,6 +132,7 @@ class World:
     total: int = 0
     deadline: float | None = None
     turns: Turns = field(default_factory=Turns)
+    event_bytes: EventBytes = field(default_factory=EventBytes)
 
 
 Info = strawberry.Info[World, None]
@@ -243,7 +245,7 @@ def application(
     world: World,
     frames: SharedFrames,
     *,
-    context: ContextMaker = nullcontext,
+    context: ContextMaker = lambda world, _: nullcontext(world),
     init_timeout_s: float = 10.0,
     keep_alive_s: float = 10.0,
     body_timeout_s: float = 10.0,
@@ -260,7 +262,7 @@ def application(
         world,  # type: ignore[arg-type]
         documents,
         frames,
-        context,
+        context=context,
         occupancy=occupancy,
         timeout_s=timeout_s,
         trusted=trusted,

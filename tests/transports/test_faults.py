@@ -23,7 +23,7 @@ def broken(_: Any) -> bytes:
 
 
 @asynccontextmanager
-async def broken_context(_: Any) -> AsyncIterator[None]:
+async def broken_context(*_: Any) -> AsyncIterator[None]:
     """Fails when an operation is executed."""
     raise RuntimeError(SECRET)
     yield

@@ -281,9 +281,9 @@ def test_each_frame_has_a_context_of_its_own_that_ends_with_it(
     ended: list[RequestContext] = []
     begin, end = RequestContext.__init__, RequestContext.aclose
 
-    def beginning(self: RequestContext, services: Any) -> None:
+    def beginning(self: RequestContext, *made_of: Any) -> None:
         begun.append(self)
-        begin(self, services)
+        begin(self, *made_of)
 
     async def ending(self: RequestContext) -> None:
         ended.append(self)
