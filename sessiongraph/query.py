@@ -44,7 +44,7 @@ _SCAN_PAGES: Final = (64, 256, 512)
 """Events read at a time by a text scan: little at first, since a match may be near."""
 
 
-_PAYLOADS_AT_ONCE: Final = 16
+_PAYLOADS_AT_ONCE: Final = 32
 """Whole payloads read before they are weighed."""
 
 _EVENTS: Final = EventBytes()
