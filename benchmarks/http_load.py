@@ -30,6 +30,7 @@ APPEND: Final = """
 """
 _READY: Final = "listening on "
 _STARTS_WITHIN_S: Final = 30
+_INDEXES_WITHIN_S: Final = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +75,30 @@ async def running_server(*arguments: str) -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def sessiongraph_server(data_dir: Path) -> AsyncIterator[str]:
-    """The address of our own server over a data directory; its peers ask for no token either."""
+    """The address of our own server over a data directory; its peers ask for no token either.
+
+    It has indexed what was there: an index is built once, beside everything else, and nobody's
+    answers are measured meanwhile.
+    """
     arguments = ("serve", "--data-dir", str(data_dir), "--port", "0", "--auth", "off")
     async with running_server("server.cli", *arguments) as url:
+        async with asyncio.timeout(_INDEXES_WITHIN_S):
+            while not await _is_ready(url):  # noqa: ASYNC110 - nobody announces it
+                await asyncio.sleep(0.1)
         yield url
+
+
+async def _is_ready(url: str) -> bool:
+    place = urlsplit(url)
+    reader, writer = await asyncio.open_connection(place.hostname, place.port)
+    try:
+        head = f"GET /readyz HTTP/1.1\r\nHost: {place.netloc}\r\nConnection: close\r\n\r\n"
+        writer.write(head.encode())
+        answer = await reader.read()
+    finally:
+        writer.close()
+    status, body = answer.split(maxsplit=2)[1], answer.partition(b"\r\n\r\n")[2]
+    return status == b"200" and msgspec.json.decode(body).get("indexLag", 0) == 0
 
 
 class Connection:

@@ -77,11 +77,19 @@ class RequestContext:
     def __init__(self, services: Services) -> None:
         self.services = services
         self.allowance = services.allowance or services.event_bytes.allowance()
-        self.loaders = self._new_loaders()
+        self._loaders: Loaders | None = None
         self._observation: Observation | None = None
         self._opening = asyncio.Lock()
         self._resources = AsyncExitStack()
         self._over = False
+
+    @property
+    def loaders(self) -> Loaders:
+        """What gathers single questions of the moment that is observed."""
+        if self._loaders is None:
+            views = ViewLoading(self.services.projections, self.services.writing)
+            self._loaders = Loaders(self.observation, views)
+        return self._loaders
 
     async def observation(self) -> Observation:
         """The one observation of this operation, opened on first use.
@@ -192,14 +200,13 @@ class RequestContext:
     async def renew(self) -> None:
         """Give the observation back; what is read from now on is of a later moment."""
         if not self._over:
-            loaders, self.loaders = self.loaders, self._new_loaders()
-            await self._give_back(loaders)
+            await self._give_back()
 
     async def aclose(self) -> None:
         """End the operation: stop what still reads for it, then give the observation back."""
         self._over = True
         try:
-            await self._give_back(self.loaders)
+            await self._give_back()
         finally:
             if self.services.allowance is None:
                 self.allowance.close()
@@ -209,13 +216,11 @@ class RequestContext:
         if deadline is not None and asyncio.get_running_loop().time() >= deadline:
             raise Aborted("not begun: the time of the operation is over (operation_timeout_ms)")
 
-    def _new_loaders(self) -> Loaders:
-        views = ViewLoading(self.services.projections, self.services.writing)
-        return Loaders(self.observation, views)
-
-    async def _give_back(self, loaders: Loaders) -> None:
+    async def _give_back(self) -> None:
+        loaders, self._loaders = self._loaders, None
         try:
-            await loaders.aclose()
+            if loaders is not None:
+                await loaders.aclose()
         finally:
             async with self._opening:
                 self._observation = None

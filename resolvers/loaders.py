@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from resolvers.view_loading import ViewLoading, WantedViews
 from sessiongraph.corpus import LogicalSession
@@ -58,11 +58,11 @@ class BatchLoader(Generic[K, V]):
 
     async def aclose(self) -> None:
         """Stop what is still being loaded; its waiters are cancelled."""
-        if self._batches:
-            batches = set(self._batches.values())
-            for batch in batches:
+        running = {batch for batch in self._batches.values() if not _has_ended(batch)}
+        if running:
+            for batch in running:
                 batch.cancel()
-            await asyncio.gather(*batches, return_exceptions=True)
+            await asyncio.gather(*running, return_exceptions=True)
 
     def _join(self, key: K) -> asyncio.Task[Mapping[K, V | SessionGraphError]]:
         if self._gathering is None or self._newest is None:
@@ -75,6 +75,13 @@ class BatchLoader(Generic[K, V]):
         """Runs one turn of the loop after the first key came; later keys make a new batch."""
         self._gathering = None
         return await self._load_many(keys)
+
+
+def _has_ended(task: asyncio.Task[Any]) -> bool:
+    """Whether a task has ended; how, nobody needs to know any more."""
+    if task.done() and not task.cancelled():
+        task.exception()
+    return task.done()
 
 
 class Loaders:

@@ -23,6 +23,7 @@ Info = strawberry.Info[RequestContext, None]
 
 C = TypeVar("C", bound=type)
 F = TypeVar("F", bound=Callable[..., object])
+T = TypeVar("T", bound=Callable[[object, object], bool])
 R = TypeVar("R", bound=Callable[..., str])
 
 
@@ -43,6 +44,15 @@ def always_resolves(resolve_type: R) -> R:
     """
     resolve_type.always_resolves = True  # type: ignore[attr-defined]
     return resolve_type
+
+
+def asks_class(is_type_of: T) -> T:
+    """Promise that an ``is_type_of`` looks at nothing of an object but its class.
+
+    Then lists of many objects need not ask for each of them.
+    """
+    is_type_of.asks_class = True  # type: ignore[attr-defined]
+    return is_type_of
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(strawberry.field,))

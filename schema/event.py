@@ -18,7 +18,15 @@ from resolvers.context import RequestContext
 from resolvers.events import event_id
 from resolvers.payload import fetch_payload, payload_at_hand
 from schema.connection import Connection, Edge
-from schema.declaration import Info, always_resolves, at_hand, interface, object_type, resolved
+from schema.declaration import (
+    Info,
+    always_resolves,
+    asks_class,
+    at_hand,
+    interface,
+    object_type,
+    resolved,
+)
 from schema.enums import EventSurface, SurfaceOpKind
 from schema.scalars import JSON, EpochMillis
 from sessiongraph.event import PlacedEvent
@@ -92,6 +100,7 @@ class SessionEvent:
         return _TYPE_NAMES[messages.shape(value)]
 
     @staticmethod
+    @asks_class
     def is_type_of(value: object, _info: object) -> bool:
         return isinstance(value, PlacedEvent)
 

@@ -8,7 +8,7 @@ import strawberry
 
 from resolvers.lineage import list_descendants, unresolved_parent_id
 from schema.connection import Connection, Edge, page_request
-from schema.declaration import Info, field, interface, object_type, resolved
+from schema.declaration import Info, asks_class, field, interface, object_type, resolved
 from schema.scalars import Cursor
 from schema.session import SessionRecord
 from sessiongraph.paging import Page
@@ -67,6 +67,7 @@ class SessionLineage:
         return "CompleteLineage" if value.complete else "PartialLineage"
 
     @staticmethod
+    @asks_class
     def is_type_of(value: object, _info: object) -> bool:
         return isinstance(value, Lineage)
 

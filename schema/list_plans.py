@@ -24,13 +24,12 @@ from graphql import (
     Undefined,
     get_named_type,
     is_abstract_type,
-    is_leaf_type,
 )
 from strawberry.types.field import StrawberryField
 
 from schema.declaration import Resolution
 from schema.list_items import Complete, Compute, Details, Item, Light, Plan, Unusual
-from schema.object_plan import INT_BOUND, ExactField, ObjectPlan
+from schema.object_plan import INT_BOUND, AttributeField, ObjectPlan
 from schema.scalars import PASSED_ON
 
 _EXACT: Final[dict[str, type]] = {
@@ -44,22 +43,32 @@ _EXACT: Final[dict[str, type]] = {
 
 
 def plan_of(
-    executor: Executor[Any], output_type: GraphQLOutputType, details: Details
+    executor: Executor[Any],
+    output_type: GraphQLOutputType,
+    details: Details,
+    *,
+    nullable: bool = True,
 ) -> Plan | None:
-    """How values of a type are completed under a selection, None where there is no plan."""
+    """How values of a type are completed under a selection, None where there is no plan.
+
+    nullable: whether None is a value.
+    """
     if isinstance(output_type, GraphQLNonNull):
-        return _never_null(plan_of(executor, output_type.of_type, details))
-    if isinstance(output_type, GraphQLList):
-        return _each(plan_of(executor, output_type.of_type, details))
-    if is_leaf_type(output_type):
-        return Plan(_leaf(output_type))
+        return plan_of(executor, output_type.of_type, details, nullable=False)
     if is_abstract_type(output_type):
-        return _abstract(executor, output_type, details)
-    return _object(executor, cast("GraphQLObjectType", output_type), details)
+        return _abstract(executor, output_type, details, nullable=nullable)
+    if isinstance(output_type, GraphQLObjectType):
+        return _object(executor, output_type, details, nullable=nullable)
+    plan: Plan | None
+    if isinstance(output_type, GraphQLList):
+        plan = _each(plan_of(executor, output_type.of_type, details))
+    else:
+        plan = Plan(_leaf(cast("GraphQLLeafType", output_type)))
+    return plan if nullable else _never_null(plan)
 
 
 def _abstract(
-    executor: Executor[Any], abstract: GraphQLAbstractType, details: Details
+    executor: Executor[Any], abstract: GraphQLAbstractType, details: Details, *, nullable: bool
 ) -> Plan | None:
     """Each value by the plan of its own type, made when the first one of it comes."""
     resolve_type = abstract.resolve_type
@@ -67,19 +76,21 @@ def _abstract(
         return None
     plans: dict[Any, Plan | None] = {}
     if getattr(resolve_type, "always_resolves", False):
-        shared = _same_for_all(executor, abstract, details)
+        shared = _same_for_all(executor, abstract, details, nullable=nullable)
         if shared is not None:
             return shared
 
     def complete(value: Any, item: Item) -> Any:
         if value is None:
-            return None
+            if nullable:
+                return None
+            raise Unusual
         name = resolve_type(value, item.info, abstract)
         if name not in plans:
             runtime_type = item.executor.ensure_valid_runtime_type(
                 name, abstract, details, item.info, value
             )
-            plans[name] = _object(item.executor, runtime_type, details)
+            plans[name] = _object(item.executor, runtime_type, details, nullable=False)
         plan = plans[name]
         if plan is None:
             raise Unusual
@@ -89,7 +100,7 @@ def _abstract(
 
 
 def _same_for_all(
-    executor: Executor[Any], abstract: GraphQLAbstractType, details: Details
+    executor: Executor[Any], abstract: GraphQLAbstractType, details: Details, *, nullable: bool
 ) -> Plan | None:
     """The plan that values of all types of an interface share, None when they differ."""
     plans = [
@@ -101,15 +112,15 @@ def _same_for_all(
         return None
     if any(each is None or each.signature != first.signature for each in plans):
         return None
-    return first.plan()
+    return first.plan(nullable=nullable)
 
 
 def _object(
-    executor: Executor[Any], object_type: GraphQLObjectType, details: Details
+    executor: Executor[Any], object_type: GraphQLObjectType, details: Details, *, nullable: bool
 ) -> Plan | None:
     """A plan for objects of one type, None when a field that must not be null has none."""
     found = _object_plan(executor, object_type, details)
-    return None if found is None else found.plan()
+    return None if found is None else found.plan(nullable=nullable)
 
 
 def _object_plan(
@@ -145,15 +156,20 @@ def _object_plan(
         plan.signature.append((name, str(definition.type), source, *nodes))
         if attribute is None:
             plan.computed.append((name, cast("Compute", compute), complete))
-        elif (kind := _EXACT.get(get_named_type(definition.type).name)) and not _is_list(
-            definition
-        ):
-            nullable = not isinstance(definition.type, GraphQLNonNull)
-            bounded = get_named_type(definition.type).name == "Int"
-            plan.exact.append(ExactField(name, attribute, kind, nullable, bounded, complete))
         else:
-            plan.read.append((name, attribute, complete))
+            plan.attributes.append(_attribute_field(definition, name, attribute, complete))
     return plan
+
+
+def _attribute_field(
+    definition: GraphQLField, name: str, attribute: str, complete: Complete
+) -> AttributeField:
+    kind = _EXACT.get(get_named_type(definition.type).name)
+    if kind is None or _is_list(definition):
+        return AttributeField(name, attribute, complete)
+    nullable = not isinstance(definition.type, GraphQLNonNull)
+    bounded = get_named_type(definition.type).name == "Int"
+    return AttributeField(name, attribute, complete, kind, nullable, bounded)
 
 
 def _way(definition: GraphQLField) -> tuple[str | None, Compute | None]:

@@ -6,7 +6,7 @@ their types says whether all of them are what is expected.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from types import NoneType
@@ -14,29 +14,34 @@ from typing import Any, Final, cast
 
 from graphql import GraphQLObjectType
 
+from schema.answers import answer_type
 from schema.list_items import Complete, Compute, Details, Item, Plan, SlowField, Unusual
 
 INT_BOUND: Final = 1 << 31
 """The contract's Int lies between this, exclusive, and its negative, inclusive."""
 
+_Make = Callable[[Sequence[Any], Any, Item], Any]
+"""Makes the answer for an object of the completed values of its attributes."""
+
 
 @dataclass(frozen=True, slots=True)
-class ExactField:
-    """A field whose values of one Python type go into the answer as they are.
+class AttributeField:
+    """A field that shows an attribute.
 
+    kind: the Python type whose values go into the answer as they are; None when all are completed.
     nullable: so does None. bounded: only those of 32 bits.
     """
 
     name: str
     attribute: str
-    kind: type
-    nullable: bool
-    bounded: bool
     complete: Complete
+    kind: type | None = None
+    nullable: bool = True
+    bounded: bool = False
 
     def admits(self, found: type) -> bool:
-        """Whether a value of this type needs no completing."""
-        return found is self.kind or (self.nullable and found is NoneType)
+        """Whether a value of this type is what is expected."""
+        return self.kind is None or found is self.kind or (self.nullable and found is NoneType)
 
 
 @dataclass(slots=True)
@@ -50,8 +55,7 @@ class ObjectPlan:
     object_type: GraphQLObjectType
     template: dict[str, Any]
     signature: list[tuple[Any, ...]] = field(default_factory=list)
-    exact: list[ExactField] = field(default_factory=list)
-    read: list[tuple[str, str, Complete]] = field(default_factory=list)
+    attributes: list[AttributeField] = field(default_factory=list)
     computed: list[tuple[str, Compute, Complete]] = field(default_factory=list)
     slow: list[tuple[str, Details]] = field(default_factory=list)
     has_slow: bool = False
@@ -61,59 +65,108 @@ class ObjectPlan:
         """Whether there may be fields that go the usual way."""
         return self.has_slow or bool(self.slow)
 
-    def plan(self) -> Plan:
-        """How objects of the type are completed."""
-        return Plan(self._compiled(), self.is_slow)
+    def plan(self, *, nullable: bool) -> Plan:
+        """How objects of the type are completed; nullable: None is completed too, as None."""
+        return Plan(self._compiled(nullable=nullable), self.is_slow)
 
-    def _compiled(self) -> Complete:
-        object_type, template, computed, slow = (
-            self.object_type,
-            self.template,
-            self.computed,
-            self.slow,
-        )
-        is_type_of = object_type.is_type_of
-        exact, names = self.exact, [each.name for each in self.exact]
-        exact_values = _reader([each.attribute for each in exact])
-        bounded = [place for place, each in enumerate(exact) if each.bounded]
+    def _compiled(self, *, nullable: bool) -> Complete:
+        attributes = self.attributes
+        values_of = _reader([each.attribute for each in attributes])
+        bounded = [place for place, each in enumerate(attributes) if each.bounded]
+        others = [
+            (place, each.complete) for place, each in enumerate(attributes) if each.kind is None
+        ]
+        admits, make = self._admission(), self._maker()
         usual: set[tuple[type, ...]] = set()
-        values_of = _reader([attribute for _, attribute, _ in self.read])
-        read = [(name, complete) for name, _, complete in self.read]
-
-        def all_exact(types: tuple[type, ...]) -> bool:
-            if all(each.admits(found) for each, found in zip(exact, types, strict=True)):
-                usual.add(types)
-                return True
-            return False
+        answer = None
+        if len(attributes) == len(self.template):
+            answer = answer_type(tuple(self.template))
 
         def complete_object(value: Any, item: Item) -> Any:
             if value is None:
-                return None
+                if nullable:
+                    return None
+                raise Unusual
+            values = values_of(value)
+            types = (type(value), *map(type, values))
+            if types not in usual and not admits(value, types, item, usual):
+                completed = zip(attributes, values, strict=True)
+                return make([each.complete(found, item) for each, found in completed], value, item)
+            for place in bounded:
+                found = values[place]
+                if found is not None and not -INT_BOUND <= found < INT_BOUND:
+                    raise Unusual
+            if others:
+                values = list(values)
+                for place, complete in others:
+                    values[place] = complete(values[place], item)
+            return make(values, value, item) if answer is None else answer(*values)
+
+        return complete_object
+
+    def _admission(self) -> Callable[[Any, tuple[type, ...], Item, set[tuple[type, ...]]], bool]:
+        """Whether the values of an object have the types that are expected.
+
+        What is found out of one object holds for all of its class whose values have the same types,
+        unless objects are asked one by one of which type they are.
+        """
+        attributes, is_type_of = self.attributes, self.object_type.is_type_of
+        by_class = is_type_of is None or getattr(is_type_of, "asks_class", False)
+
+        def admits(
+            value: Any, types: tuple[type, ...], item: Item, usual: set[tuple[type, ...]]
+        ) -> bool:
             if is_type_of is not None and is_type_of(value, item.info) is not True:
                 raise Unusual
+            if not all(
+                each.admits(found) for each, found in zip(attributes, types[1:], strict=True)
+            ):
+                return False
+            if by_class:
+                usual.add(types)
+            return True
+
+        return admits
+
+    def _maker(self) -> _Make:
+        """Makes answers in which something stands beside attributes."""
+        template, computed, slow, object_type = (
+            self.template,
+            self.computed,
+            self.slow,
+            self.object_type,
+        )
+        names = [each.name for each in self.attributes]
+
+        def make_open(values: Sequence[Any], value: Any, item: Item) -> Any:
+            """An answer that is completed further later."""
             answer = template.copy()
-            values = exact_values(value)
-            types = tuple(map(type, values))
-            if types in usual or all_exact(types):
-                for place in bounded:
-                    if types[place] is int and not -INT_BOUND <= values[place] < INT_BOUND:
-                        raise Unusual
-                answer.update(zip(names, values, strict=True))
-            else:
-                for each, found in zip(exact, values, strict=True):
-                    answer[each.name] = each.complete(found, item)
-            for (name, complete), found in zip(read, values_of(value), strict=True):
-                answer[name] = complete(found, item)
+            answer.update(zip(names, values, strict=True))
             for name, compute, complete in computed:
                 answer[name] = complete(compute(value, item.light), item)
             for name, details in slow:
                 item.slow.append(SlowField(answer, name, object_type, value, details, item.keys))
             return answer
 
-        return complete_object
+        if slow:
+            return make_open
+        answer = answer_type(tuple(template))
+        constants, order = list(template.values()), list(template)
+        places = [order.index(name) for name in names]
+        placed = [(order.index(name), compute, complete) for name, compute, complete in computed]
+
+        def make(values: Sequence[Any], value: Any, item: Item) -> Any:
+            filled = constants.copy()
+            for place, found in zip(places, values, strict=True):
+                filled[place] = found
+            for place, compute, complete in placed:
+                filled[place] = complete(compute(value, item.light), item)
+            return answer(*filled)
+
+        return make
 
 
-def _reader(attributes: list[str]) -> Callable[[Any], tuple[Any, ...]]:
+def _reader(attributes: list[str]) -> Callable[[Any], Sequence[Any]]:
     """Reads these attributes of an object."""
     if len(attributes) > 1:
         return cast("Callable[[Any], tuple[Any, ...]]", attrgetter(*attributes))

@@ -12,7 +12,7 @@ import strawberry
 
 from resolvers import views
 from resolvers.views import goal_member, member
-from schema.declaration import interface, object_type, resolved
+from schema.declaration import asks_class, interface, object_type, resolved
 from schema.event import TodoItem
 from schema.scalars import JSON, EpochMillis, SafeInt
 from sessiongraph.projections.views import Change, Snapshot, View
@@ -47,6 +47,7 @@ class ProjectionView:
         return _TYPE_NAMES.get(value.key, "CustomView")
 
     @staticmethod
+    @asks_class
     def is_type_of(value: object, _info: object) -> bool:
         return isinstance(value, View)
 
@@ -199,6 +200,7 @@ class ProjectionSnapshot:
     views: list[ProjectionView]
 
     @staticmethod
+    @asks_class
     def is_type_of(value: object, _info: object) -> bool:
         return isinstance(value, Snapshot)
 
@@ -211,6 +213,7 @@ class ProjectionChange:
     view: ProjectionView
 
     @staticmethod
+    @asks_class
     def is_type_of(value: object, _info: object) -> bool:
         return isinstance(value, Change)
 

@@ -17,7 +17,7 @@ from resolvers.sessions import (
     read_session,
 )
 from schema.connection import page_request
-from schema.declaration import Info, field, object_type, resolved
+from schema.declaration import Info, asks_class, field, object_type, resolved
 from schema.enums import MatchMode, SessionOrder
 from schema.inputs import (
     EventMetadataFilter,
@@ -52,6 +52,7 @@ class ObservationFailure:
     message: str = resolved(failure_message)
 
     @staticmethod
+    @asks_class
     def is_type_of(value: object, _info: object) -> bool:
         return isinstance(value, FailedObservation)
 

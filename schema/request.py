@@ -19,8 +19,8 @@ _MOST_DIGITS: Final = 4000
 """Digits of an integer that can be read at all."""
 
 MOST_VALUES: Final = 1_000_000
-"""Values that one request can hold: each takes up to a hundred times as much memory as it takes in
-the text. Counted by the commas and brackets, those within strings too."""
+"""Values that one request can hold where nobody says otherwise: each takes up to a hundred times as
+much memory as it takes in the text."""
 
 _SHOWN: Final = 40
 """Characters of a key that a message shows."""
@@ -30,15 +30,18 @@ class RequestUnreadable(ValueError):
     """A request is not JSON, or not JSON that means one thing; the message says where."""
 
 
-def decode_request(text: bytes) -> Any:
+def decode_request(text: bytes, max_values: int = MOST_VALUES) -> Any:
     """The value of a JSON text.
+
+    max_values: most values in it, counted by its commas and opening brackets, those within strings
+        too.
 
     Raises:
         RequestUnreadable: it is not JSON, an object in it has a key twice, or it has too many
             values.
     """
-    if len(text) > MOST_VALUES and sum(map(text.count, (b",", b"[", b"{"))) > MOST_VALUES:
-        raise RequestUnreadable(f"more than {MOST_VALUES} values")
+    if len(text) > max_values and sum(map(text.count, (b",", b"[", b"{"))) > max_values:
+        raise RequestUnreadable(f"more than {max_values} values (max_request_values)")
     try:
         value = msgspec.json.decode(text)
         # The same text again: nothing was lost. Spaces and escapes take the exact way.

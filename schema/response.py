@@ -12,6 +12,8 @@ from typing import Any
 
 import msgspec
 
+from schema.answers import members_of
+
 _PUNCTUATION = 4
 """Bytes that stand around a value, about."""
 
@@ -37,6 +39,8 @@ def size_of(value: Any) -> int:
         elif isinstance(each, dict):
             size += sum(map(len, each))
             waiting.extend(each.values())
+        elif isinstance(each, msgspec.Struct):
+            waiting.append(members_of(each))
         elif isinstance(each, list):
             waiting.extend(each)
         size += _PUNCTUATION
@@ -53,6 +57,8 @@ def _escaped(value: Any) -> Any:
         return value
     if isinstance(value, dict):
         return {key: _escaped(member) for key, member in value.items()}
+    if isinstance(value, msgspec.Struct):
+        return _escaped(members_of(value))
     if isinstance(value, list):
         return [_escaped(item) for item in value]
     return value

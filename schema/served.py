@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from typing import Any
 
 from graphql import Executor
-from strawberry.extensions import SchemaExtension
 from strawberry.schema.config import StrawberryConfig
 
 from schema import event, lineage, projection
@@ -17,17 +15,12 @@ from schema.query import Query
 from schema.scalars import SCALARS
 from schema.subscription import Subscription
 
-ExtensionFactory = type[SchemaExtension] | Callable[[], SchemaExtension]
-"""What makes a fresh extension for each operation."""
-
 
 def build_schema(
-    extensions: Iterable[ExtensionFactory] = (),
     execution_context_class: type[Executor[Any]] | None = None,
 ) -> PublicErrors:
     """The schema, to be executed with a ``resolvers.context.Services`` as its context value.
 
-    extensions: run around the operation's own, in the order given.
     execution_context_class: how fields are executed; graphql-core's way when left out.
     """
     return PublicErrors(
@@ -35,7 +28,7 @@ def build_schema(
         mutation=Mutation,
         subscription=Subscription,
         types=(*event.IMPLEMENTATIONS, *lineage.IMPLEMENTATIONS, *projection.IMPLEMENTATIONS),
-        extensions=(*extensions, OneObservation),
+        extensions=(OneObservation,),
         execution_context_class=execution_context_class,
         config=StrawberryConfig(scalar_map=SCALARS),
     )

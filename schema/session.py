@@ -21,7 +21,7 @@ from resolvers.projections import read_views
 from resolvers.references import list_referenced_by, list_references
 from resolvers.sessions import session_uri
 from schema.connection import Connection, Edge, page_request
-from schema.declaration import Info, field, object_type, resolved
+from schema.declaration import Info, asks_class, field, object_type, resolved
 from schema.enums import EventSurface, Freshness, SourceKind
 from schema.event import SessionEvent, SessionEventConnection
 from schema.inputs import EventFilter, event_selection
@@ -307,6 +307,7 @@ class SessionRecord:
         return await list_referenced_by(info.context, session, page_request(first, after))
 
     @staticmethod
+    @asks_class
     def is_type_of(value: object, _info: object) -> bool:
         return isinstance(value, LogicalSession)
 

@@ -42,16 +42,18 @@ def build_app(services: Services, access: Access, hosts: frozenset[Authority]) -
     """
     settings = services.settings
     documents = Documents(_document_limits(settings), introspection=settings.introspection)
-    schema = build_schema([documents.extension], PlannedLists)
+    schema = build_schema(PlannedLists)
     records = OperationRecords(settings.slow_operation_ms / 1000, services.spans)
+    offered = services.of_operations()
     operations = Operations(
         schema,
-        services.of_operations(),
+        offered,
         documents,
-        frame_context=one_observation,
+        context=one_observation,
         records=records,
         costs=CostModel(schema._schema, _cost_limits(settings)),
         occupancy=_occupancy(settings),
+        event_bytes=offered.event_bytes,
         trusted=TrustedDocuments.read(
             settings.trusted_documents, only=settings.documents == "trusted"
         ),
@@ -61,10 +63,16 @@ def build_app(services: Services, access: Access, hosts: frozenset[Authority]) -
         operations,
         access,
         max_request_bytes=settings.max_request_bytes,
+        max_request_values=settings.max_request_values,
         body_timeout_s=settings.request_body_timeout_ms / 1000,
     )
     init_timeout_s = settings.connection_init_timeout_ms / 1000
-    socket = GraphQLWebSocket(operations, access, init_timeout_s=init_timeout_s)
+    socket = GraphQLWebSocket(
+        operations,
+        access,
+        max_request_values=settings.max_request_values,
+        init_timeout_s=init_timeout_s,
+    )
     routes = [
         Route(GRAPHQL_PATH, endpoint, methods=["POST"]),
         WebSocketRoute(GRAPHQL_PATH, socket),

@@ -23,6 +23,7 @@ from typing import Final
 from providers.sqlite.backup import copy_store
 from server.data_directory import DataDirectory
 from server.failures import OperatorError
+from server.private_folders import make_private_folder
 
 _WITHOUT_LINKS: Final = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 """What file systems answer that know no second name of a file."""
@@ -112,7 +113,8 @@ def _copy_media(source: Path, target: Path) -> tuple[int, int]:
         if "." in path.name:
             continue  # being written at this moment, so nothing refers to it yet
         place = target / path.parent.name / path.name
-        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(place.parent)
+        place.touch(mode=0o600, exist_ok=False)
         shutil.copyfile(path, place)
         _sync(place)
         files += 1

@@ -72,6 +72,8 @@ def _default(field: FieldInfo) -> str:
         return "the platform's user data directory for `sessiongraph`"
     if field.default in ((), None):
         return "none"
+    if field.default == "":
+        return "empty"
     if isinstance(field.default, bool):
         return "`on`" if field.default else "`off`"
     return f"`{field.default}`"

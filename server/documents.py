@@ -10,7 +10,7 @@ documents that may be run are kept, so that those who send rubbish push nothing 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
@@ -27,8 +27,6 @@ from graphql import (
     specified_rules,
     validate,
 )
-from strawberry.extensions import SchemaExtension
-from typing_extensions import override
 
 from server.cost import Cost, CostModel, OperationCost
 from server.limits import DocumentLimits
@@ -51,10 +49,6 @@ _ERRORS_SHOWN: Final = 20
 """Errors of one document that are looked for; to suggest what was meant takes 2 ms for each."""
 
 _TOO_DEEP: Final = "the document is nested too deeply"
-
-
-DOCUMENT: Final = "sessiongraph.document"
-"""Where among the extensions of an operation its document is."""
 
 SHORT: Final = 2000
 """Length of a document that is read at once, which takes less than 10 ms."""
@@ -164,14 +158,6 @@ class Documents:
             of_operation = document.cost_of(operation, model)
         return Cost(of_operation.estimate(variables), model.limit)
 
-    @staticmethod
-    def extension() -> SchemaExtension:
-        """What lets an operation of the schema start from the document that was read before.
-
-        The operation is given it among its extensions, under :data:`DOCUMENT`.
-        """
-        return _ReadBefore()
-
     def _read(self, text: str, schema: strawberry.Schema) -> Document:
         try:
             node = self._limits.parse(text)
@@ -213,20 +199,3 @@ def _of_request(error: GraphQLError) -> GraphQLError:
     if isinstance(error.original_error, ValueError):
         return GraphQLError("a literal cannot be read: it is too long", error.nodes)
     return error
-
-
-class _ReadBefore(SchemaExtension):
-    """Takes the place of parsing and validating."""
-
-    @override
-    def on_parse(self) -> Iterator[None]:
-        context = self.execution_context
-        document = (context.operation_extensions or {}).get(DOCUMENT)
-        if isinstance(document, Document):
-            context.graphql_document = document.node
-        yield
-
-    @override
-    def on_validate(self) -> Iterator[None]:
-        self.execution_context.validation_rules = ()
-        yield

@@ -3,7 +3,7 @@
 Nothing else is accepted: no GET (a link must not run a query), no forms or plain text (a page of
 another site could send those without asking), no batches. What is refused before it is an operation
 is answered with 4xx and the same ``errors`` shape as a failed operation: 401 without a token that
-holds, before anything of it is read; 403 when the token does not reach; else with BAD_USER_INPUT.
+holds, before anything of it is read; 403 when the token is not enough; else with BAD_USER_INPUT.
 
 The client says which form of answer it accepts (:mod:`server.negotiation`). Under the media type of
 GraphQL responses, a response without data has the status 400, as "GraphQL over HTTP" has it; under
@@ -24,9 +24,9 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from schema.request import decode_request
+from schema.request import MOST_VALUES, decode_request
 from server.access import Access, Admission
-from server.client_presence import done_while_connected
+from server.client_presence import ClientPresence
 from server.graphql_request import GraphQLRequest
 from server.graphql_sse import KEEP_ALIVE_S, EventStream
 from server.negotiation import Form, accepted_forms
@@ -54,7 +54,7 @@ class GraphQLEndpoint:
     """The ASGI application behind POST requests to ``/graphql``.
 
     access: who may ask.
-    max_request_bytes: size of the largest body.
+    max_request_bytes: size of the largest body. max_request_values: most values of JSON in one.
     body_timeout_s: how long a client may take to send it.
     keep_alive_s: between two signs of life on a stream of events.
     """
@@ -65,6 +65,7 @@ class GraphQLEndpoint:
         access: Access,
         *,
         max_request_bytes: int,
+        max_request_values: int = MOST_VALUES,
         body_timeout_s: float = BODY_TIMEOUT_S,
         keep_alive_s: float = KEEP_ALIVE_S,
     ) -> None:
@@ -72,6 +73,7 @@ class GraphQLEndpoint:
         self._occupancy = operations.occupancy
         self._access = access
         self._max_request_bytes = max_request_bytes
+        self._max_request_values = max_request_values
         self._body_timeout_s = body_timeout_s
         self._decoding_aside = OneAside()
         self._keep_alive_s = keep_alive_s
@@ -149,10 +151,9 @@ class GraphQLEndpoint:
                 held.enter_context(operation.taking_place())
                 return self._stream(operation, admission)
             held.enter_context(operation.taking_place())
-            working = asyncio.create_task(operation.answer())
-            if not await done_while_connected(receive, working):
-                return None
-            return Response(working.result(), media_type=forms[0])
+            async with ClientPresence(receive) as client:
+                text = await operation.answer()
+            return None if client.left else Response(text, media_type=forms[0])
         except OperationFailed as failure:
             if failure.is_of_load:
                 return Response(failure.body(), 429, RETRY_AFTER, media_type=forms[0])
@@ -181,9 +182,9 @@ class GraphQLEndpoint:
         media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if media_type != _JSON:
             raise HTTPException(415, f"the request must be a POST of {_JSON}")
-        if len(body) > _SMALL:
-            return GraphQLRequest.of(await self._decoding_aside.run(partial(_json_object, body)))
-        return GraphQLRequest.of(_json_object(body))
+        decode = partial(_json_object, body, self._max_request_values)
+        aside = len(body) > _SMALL
+        return GraphQLRequest.of(await self._decoding_aside.run(decode) if aside else decode())
 
     async def _read_body(self, request: Request, held: ExitStack) -> bytes:
         """The whole body.
@@ -220,9 +221,9 @@ def _in_form(response: Response, forms: list[Form]) -> Response:
     return response
 
 
-def _json_object(text: bytes) -> dict[str, Any]:
+def _json_object(text: bytes, max_values: int) -> dict[str, Any]:
     try:
-        value = decode_request(text)
+        value = decode_request(text, max_values)
     except ValueError as error:
         raise HTTPException(400, f"the request body cannot be read as JSON: {error}") from error
     if not isinstance(value, dict):

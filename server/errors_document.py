@@ -28,7 +28,7 @@ def errors_document() -> str:
     """The page, in Markdown."""
     rows = []
     for error in error_classes():
-        meaning = " ".join((error.__doc__ or "").split())
+        meaning = " ".join((error.__doc__ or "").replace("``", "`").split())
         retriable = "yes" if error.retriable else "no"
         rows.append(f"| `{error.code}` | {meaning} | {retriable} |\n")
     return _BEGINNING + "".join(rows) + _END

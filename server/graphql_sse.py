@@ -17,7 +17,7 @@ from typing import Final
 from starlette.types import Receive, Scope, Send
 
 from server.access import REVOKED, Access, Admission
-from server.client_presence import done_while_connected
+from server.client_presence import ClientPresence
 from server.negotiation import Form
 from server.open_streams import OpenStreams
 from server.operations import Operation
@@ -80,11 +80,14 @@ class EventStream:
                 OpenStreams.of(scope).entered("sse", leave),
                 self._access.holding(self._admission, revoked),
             ):
-                if not await done_while_connected(receive, producing):
-                    return
+                async with ClientPresence(receive, unwatched_s=0) as client:
+                    await asyncio.wait({producing})
+            if client.left:
+                return
         finally:
+            producing.cancel()
             keeping_alive.cancel()
-            await asyncio.wait({keeping_alive})
+            await asyncio.wait({producing, keeping_alive})
         if producing.cancelled():
             await send({"type": "http.response.body", "body": last, "more_body": False})
             return

@@ -25,6 +25,7 @@ from typing import Any, Final
 
 from starlette.types import Message, Receive, Scope, Send
 
+from schema.request import MOST_VALUES
 from server.access import REVOKED, Access, Admission
 from server.credentials import bearer_in
 from server.frames import Frame
@@ -60,6 +61,7 @@ class GraphQLWebSocket:
     """The ASGI application behind WebSocket upgrades of ``/graphql``.
 
     access: who may ask.
+    max_request_values: most values of JSON in one message.
     init_timeout_s: how long a client may take to introduce itself.
     """
 
@@ -68,10 +70,12 @@ class GraphQLWebSocket:
         operations: Operations,
         access: Access,
         *,
+        max_request_values: int = MOST_VALUES,
         init_timeout_s: float = CONNECTION_INIT_S,
     ) -> None:
         self._operations = operations
         self._access = access
+        self._read = partial(read_message, max_values=max_request_values)
         self._init_timeout_s = init_timeout_s
         self._reading_aside = OneAside()
 
@@ -82,6 +86,7 @@ class GraphQLWebSocket:
             with self._operations.occupancy.websockets.take():
                 connection = _Connection(
                     self._operations,
+                    self._read,
                     self._reading_aside,
                     door,
                     receive,
@@ -180,6 +185,7 @@ class _Connection:
     def __init__(
         self,
         operations: Operations,
+        read: Callable[[str | None], dict[str, Any]],
         reading_aside: OneAside,
         door: _Door,
         receive: Receive,
@@ -187,6 +193,7 @@ class _Connection:
         write: WriteFrames,
     ) -> None:
         self._operations = operations
+        self._read = read
         self._reading_aside = reading_aside
         self._door = door
         self._receive = receive
@@ -240,9 +247,9 @@ class _Connection:
             return False
         text = received.get("text")
         if text is not None and len(text) > _LONG:
-            message = await self._reading_aside.run(partial(read_message, text))
+            message = await self._reading_aside.run(partial(self._read, text))
         else:
-            message = read_message(text)
+            message = self._read(text)
         kind = message.get("type")
         if kind == "subscribe":
             await self._subscribe(message)

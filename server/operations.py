@@ -20,47 +20,31 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import (
-    AsyncGenerator,
-    AsyncIterable,
-    AsyncIterator,
-    Coroutine,
-    Hashable,
-    Iterator,
-)
-from contextlib import asynccontextmanager, contextmanager, nullcontext
+from collections.abc import AsyncGenerator, Coroutine, Hashable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, Protocol, TypeVar, runtime_checkable
+from typing import Any, Final, TypeVar
 
 import strawberry
-from graphql import (
-    ExecutionResult,
-    OperationType,
-    create_source_event_stream,
-)
-from strawberry.types import ExecutionContext
-from strawberry.types import ExecutionResult as Result
-from strawberry.types.graphql import OperationType as Kind
-from strawberry.utils.await_maybe import await_maybe
+from graphql import ExecutionResult, OperationType
 
 from resolvers.context import Services
-from resolvers.turns import Turns
 from schema.response import encode_response, size_of
 from schema.scopes import require
 from server.broadcasting import Broadcastable, Outlet
 from server.cost import Cost, CostModel
-from server.documents import DOCUMENT, Document, Documents
-from server.frame_execution import FrameContext, FrameExecution
-from server.frames import Execute, Frame, SharedFrames
+from server.documents import Document, Documents
+from server.execution import ContextMaker, Execution
+from server.frames import Frame, SharedFrames
 from server.graphql_request import GraphQLRequest
 from server.occupancy import CHEAP, Occupancy
 from server.operation_records import OperationRecords, code_of
 from server.refusals import OperationFailed
 from server.trusted_documents import TrustedDocuments
 from sessiongraph.access import EVERYTHING, Grant
-from sessiongraph.allowance import UNCOUNTED
-from sessiongraph.errors import Aborted, BadUserInput, CostLimitExceeded, Forbidden, TooManyRequests
+from sessiongraph.allowance import UNCOUNTED, EventBytes
+from sessiongraph.errors import Aborted, BadUserInput, CostLimitExceeded, Forbidden
 
 T = TypeVar("T")
 
@@ -71,20 +55,14 @@ _SENT_IN_A_ROW: Final = 128
 """Frames that one subscription takes, made by anybody, before others have their turn."""
 
 
-@runtime_checkable
-class Closable(Protocol):
-    """A source that holds something until it is closed."""
-
-    async def aclose(self) -> None: ...
-
-
 class Operations:
     """The operations of one schema, over the services that all of them use.
 
-    frame_context: makes of the services the context of each frame of a subscription.
+    context: makes of the services the context of each answer, and of each frame of a subscription.
     records: keeps count of them.
     costs: what operations cost; None where nobody reckons.
     occupancy: what may run at once.
+    event_bytes: what operations may hold of events; None where nobody weighs.
     trusted: the documents that clients may name.
     timeout_s: how long a query may take, a frame of a subscription, and the beginning of either; a
         mutation begins no further write after that.
@@ -96,11 +74,12 @@ class Operations:
         services: Services,
         documents: Documents,
         frames: SharedFrames | None = None,
-        frame_context: FrameContext = nullcontext,
+        context: ContextMaker = nullcontext,
         records: OperationRecords | None = None,
         *,
         costs: CostModel | None = None,
         occupancy: Occupancy | None = None,
+        event_bytes: EventBytes | None = None,
         trusted: TrustedDocuments | None = None,
         timeout_s: float | None = None,
     ) -> None:
@@ -108,13 +87,14 @@ class Operations:
         self.services = services
         self.documents = documents
         self.frames = SharedFrames() if frames is None else frames
-        self.frame_context = frame_context
+        self.context = context
         self.records = OperationRecords() if records is None else records
         self.costs = costs
         self.occupancy = Occupancy() if occupancy is None else occupancy
+        self.event_bytes = event_bytes
         self.trusted = TrustedDocuments() if trusted is None else trusted
         self.timeout_s = timeout_s
-        self.turns = Turns()
+        self.turns = services.turns
 
     async def prepare(self, request: GraphQLRequest, grant: Grant = EVERYTHING) -> Operation:
         """What a request asks for, ready to be run.
@@ -145,11 +125,13 @@ class Operations:
                 cost.require()
             except CostLimitExceeded as refusal:
                 raise OperationFailed.because(refusal, cost=cost.shown()) from refusal
-        kind = definition.operation
-        allowance = None
-        if kind is not OperationType.SUBSCRIPTION:  # each frame of it has its own
-            allowance = self.services.event_bytes.allowance()
-        services = replace(self.services, grant=grant, allowance=allowance)
+        services = self.services
+        if self.event_bytes is not None and definition.operation is not OperationType.SUBSCRIPTION:
+            # Each frame of a subscription has an allowance of its own.
+            allowance = self.event_bytes.allowance()
+            services = replace(services, grant=grant, allowance=allowance)
+        elif grant != EVERYTHING:
+            services = replace(services, grant=grant)
         if self.timeout_s is not None and definition.operation is OperationType.MUTATION:
             deadline = asyncio.get_running_loop().time() + self.timeout_s
             services = replace(services, deadline=deadline)
@@ -212,13 +194,12 @@ class Operation:
             TooManyRequests: (when it is entered) there is none.
         """
         occupancy = self._operations.occupancy
-        allowance = self._services.allowance
         with (occupancy.subscriptions if self.is_subscription else occupancy.operations).take():
             try:
                 yield
             finally:
-                if allowance is not None:
-                    allowance.close()
+                if self._operations.event_bytes is not None and self._services.allowance:
+                    self._services.allowance.close()
 
     async def answer(self) -> bytes:
         """The response of a query or a mutation.
@@ -232,7 +213,9 @@ class Operation:
             try:
                 with records.spans.stage("graphql execute"):
                     result = await self._executed_in_time()
-            except (Aborted, TooManyRequests) as error:
+            except OperationFailed:
+                raise
+            except Exception as error:
                 name = self._request.operation_name
                 raise OperationFailed.because(error, operation=name) from error
             if result.errors:
@@ -245,18 +228,20 @@ class Operation:
                 await self._operations.turns.take()
             return _encoded(result, self._cost)
 
-    async def _executed_in_time(self) -> Result:
+    async def _executed_in_time(self) -> ExecutionResult:
         if self._kind is OperationType.MUTATION:
             return await self._sharing_cost()
         return await self._operations.in_time(self._sharing_cost())
 
-    async def _sharing_cost(self) -> Result:
+    async def _sharing_cost(self) -> ExecutionResult:
         if self._cost is None or not self._is_dear():
-            return await self._execute()
+            return await self._execution().result()
         async with self._operations.occupancy.cost.share(self._cost.estimated):
-            return await self._execute()
+            return await self._execution().result()
 
-    def _require_room(self, result: Result) -> None:
+    def _require_room(self, result: ExecutionResult) -> None:
+        if self._operations.event_bytes is None:
+            return
         allowance = self._services.allowance
         if allowance is None or allowance.taken <= UNCOUNTED:
             return
@@ -288,8 +273,13 @@ class Operation:
                 self._operations.frames.group(self._question()) as group,
             ):
                 made = sent = 0
-                make = partial(group.frame, execute=self._frames())
-                async with self._source() as source:
+                execution = self._execution()
+
+                async def execute(event: object) -> Frame:
+                    return _encoded(await self._operations.in_time(execution.frame(event)))
+
+                make = partial(group.frame, execute=execute)
+                async with execution.source(self._operations.in_time) as source:
                     shared = source if isinstance(source, Broadcastable) else None
                     async for event in source:
                         frame = group.at_hand(event)
@@ -313,81 +303,17 @@ class Operation:
         variables = json.dumps(request.variables, sort_keys=True)
         return request.query, request.operation_name, variables, self._grant
 
-    def _frames(self) -> Execute:
-        """Makes the frames of a subscription, from what is the same for all of them."""
+    def _execution(self) -> Execution:
         operations = self._operations
-        execution = FrameExecution(
-            operations.schema,
-            self._request,
-            self._document,
-            self._services,
-            operations.frame_context,
+        return Execution(
+            operations.schema, self._request, self._document, self._services, operations.context
         )
 
-        async def execute(event: object) -> Frame:
-            return _encoded(await operations.in_time(execution.result(event)))
 
-        return execute
-
-    async def _execute(self) -> Result:
-        return await self._operations.schema.execute(
-            self._request.query,
-            variable_values=self._request.variables,
-            context_value=self._services,
-            operation_name=self._request.operation_name,
-            operation_extensions={DOCUMENT: self._document},
-        )
-
-    @asynccontextmanager
-    async def _source(self) -> AsyncIterator[AsyncIterable[Any]]:
-        """The source events of a subscription; they end with the block, however it ends."""
-        schema = self._operations.schema
-        context = ExecutionContext(
-            query=self._request.query,
-            schema=schema,
-            allowed_operations=(Kind.SUBSCRIPTION,),
-            context=self._services,
-            variables=self._request.variables,
-            provided_operation_name=self._request.operation_name,
-            graphql_document=self._document.node,
-        )
-        extensions = schema.get_extensions()
-        for extension in extensions:
-            extension.execution_context = context
-        runner = schema.create_extensions_runner(context, extensions)
-        async with runner.operation():
-            async with runner.executing():
-                source = await self._begun(context)
-            try:
-                yield source
-            finally:
-                if isinstance(source, Closable):
-                    await source.aclose()
-
-    async def _begun(self, context: ExecutionContext) -> AsyncIterable[Any]:
-        executor = self._operations.schema.execution_context_class.build(
-            self._operations.schema._schema,
-            self._document.node,
-            context_value=context.context,
-            raw_variable_values=self._request.variables,
-            operation_name=self._request.operation_name,
-        )
-        if isinstance(executor, list):
-            raise OperationFailed.because(*executor, operation=context.operation_name)
-        source: AsyncIterable[Any] | ExecutionResult = await self._operations.in_time(
-            await_maybe(create_source_event_stream(executor))
-        )
-        if isinstance(source, ExecutionResult):
-            raise OperationFailed.because(*source.errors or (), operation=context.operation_name)
-        return source
-
-
-def _encoded(result: Result | ExecutionResult, cost: Cost | None = None) -> bytes:
+def _encoded(result: ExecutionResult, cost: Cost | None = None) -> bytes:
     response: dict[str, Any] = {"data": result.data}
     if result.errors:
         response["errors"] = [error.formatted for error in result.errors]
     if cost is not None:
-        response["extensions"] = {**(result.extensions or {}), "cost": cost.shown()}
-    elif result.extensions:
-        response["extensions"] = result.extensions
+        response["extensions"] = {"cost": cost.shown()}
     return encode_response(response)

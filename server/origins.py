@@ -74,7 +74,11 @@ def _own(scope: Scope) -> Origin:
 
 def _is_of_no_foreign_page(scope: Scope) -> bool:
     """Whether no page of another site sends a request without an ``Origin``, or follows a link."""
-    told = {name: value.strip().lower() for name, value in scope["headers"]}
+    told = {
+        name: value.strip().lower()
+        for name, value in scope["headers"]
+        if name.startswith(b"sec-fetch-")
+    }
     if told.get(b"sec-fetch-site", b"none") in (b"none", b"same-origin"):
         return True
     return (

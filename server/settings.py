@@ -30,6 +30,7 @@ from pydantic_settings import (
 )
 from typing_extensions import override
 
+from schema.request import MOST_VALUES
 from server.web_addresses import Authority, Origin
 from sessiongraph.errors import InvalidConfig
 from sessiongraph.references.errors import InvalidReferenceConfig
@@ -317,6 +318,13 @@ class Settings(BaseSettings):
         default=8 * 1024 * 1024,
         ge=1024,
         description="Largest body of an HTTP request; a larger one is answered with 413 (bytes).",
+    )
+    max_request_values: int = Field(
+        default=MOST_VALUES,
+        ge=1000,
+        description="Most values of JSON in one request, counted by commas and opening brackets, "
+        "those within texts too: in memory each takes up to a hundred times its size. More is "
+        "refused with 400, over WebSocket by closing with 4400 (values).",
     )
     max_body_bytes: int = Field(
         default=64 * 1024 * 1024,

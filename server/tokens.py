@@ -48,8 +48,17 @@ Stamp = tuple[int, int, int]
 """Inode, size and time of a token file; where all are as they were, nothing happened to it."""
 
 
+_UNSEEN: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Characters that names and directories cannot have: in a list they would look like something else,
+and half characters cannot be written down."""
+
+
 class UnknownToken(OperatorError):
     """No token has the id."""
+
+
+class TokenRefused(OperatorError):
+    """No token can be made like this."""
 
 
 class Token(
@@ -169,11 +178,21 @@ class TokenFile:
         """A further token, and its secret, which nobody can learn afterwards.
 
         Raises:
-            InvalidConfig: see :meth:`read`.
+            TokenRefused: the name is blank, or it or a directory has characters that nobody sees.
+            InvalidConfig: a directory is none that a grant can have; or see :meth:`read`.
         """
+        if name is not None and (not name.strip() or _UNSEEN.search(name)):
+            raise TokenRefused(
+                f"a token's name is not blank and has no control characters: {name!r}"
+            )
+        for directory in filter(_UNSEEN.search, cwd or ()):
+            raise TokenRefused(
+                f"a token's directory is UTF-8 and has no control characters: {directory!r}"
+            )
         with self._locked():
             secret = _new_secret()
             token = _token(secret, scope, cwd=cwd, name=name)
+            _ = token.grant  # what cannot be granted would make the whole file one that cannot
             self._write([*self.read(), token])
             return token, secret
 

@@ -9,10 +9,14 @@ from __future__ import annotations
 import ipaddress
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 HTTP_PORT: Final = 80
 """The port that an address of the scheme ``http`` leaves out."""
+
+_LONGEST: Final = 300
+"""Characters of the longest host with a port: a name has at most 253."""
 
 _DEFAULT_PORTS: Final = {"http": HTTP_PORT, "https": 443}
 _AUTHORITY: Final = re.compile(
@@ -36,6 +40,10 @@ class Authority:
     @classmethod
     def read(cls, text: str) -> Authority | None:
         """What ``host``, ``host:port`` or ``[v6]:port`` stands for; None when it is none."""
+        return _authority(text) if len(text) <= _LONGEST else None
+
+    @classmethod
+    def _read(cls, text: str) -> Authority | None:
         match = _AUTHORITY.fullmatch(text.lower())
         if match is None:
             return None
@@ -52,6 +60,10 @@ class Authority:
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port is None else f"{host}:{self.port}"
+
+
+_authority: Final = lru_cache(maxsize=64)(Authority._read)
+"""Remembers a few: nearly all requests name the same."""
 
 
 @dataclass(frozen=True, slots=True)

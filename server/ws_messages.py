@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from schema.request import decode_request
+from schema.request import MOST_VALUES, decode_request
 from server.refusals import OperationFailed
 from sessiongraph import lossless
 
@@ -30,8 +30,10 @@ class Violation(Exception):
         self.reason = reason.encode("utf-8")[:LONGEST_REASON].decode("utf-8", "ignore")
 
 
-def read_message(text: str | None) -> dict[str, Any]:
+def read_message(text: str | None, max_values: int = MOST_VALUES) -> dict[str, Any]:
     """The message in a frame; None stands for a frame that is not text.
+
+    max_values: see :func:`schema.request.decode_request`.
 
     Raises:
         Violation: it is not a JSON object.
@@ -39,7 +41,7 @@ def read_message(text: str | None) -> dict[str, Any]:
     if text is None:
         raise Violation(4400, "messages are text, not bytes")
     try:
-        message = decode_request(text.encode("utf-8"))
+        message = decode_request(text.encode("utf-8"), max_values)
     except ValueError as error:
         raise Violation(4400, f"the message cannot be read as JSON: {error}") from error
     if not isinstance(message, dict):

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
-from msgspec.structs import replace
-
 from sessiongraph.corpus import Corpus
 from sessiongraph.errors import LogConflict
 from sessiongraph.event import Seq, SessionEvent
@@ -100,7 +98,7 @@ class Appends:
                 return {}
             placed = await session.log.at(seqs)
             payloads = await session.log.payloads(seqs)
-        return {seq: replace(each.event, payload=payloads[seq]) for seq, each in placed.items()}
+        return {seq: each.event.with_payload(payloads[seq]) for seq, each in placed.items()}
 
     async def _replaced_results(
         self, session: LiveSession, events: Sequence[NewEvent]

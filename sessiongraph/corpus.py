@@ -186,9 +186,9 @@ class CorpusView:
         rows = await self.reader.sessions(
             selection, order, limit=limit + len(moved), after=after, before=before
         )
-        listed = self._all_of(row for row in rows if row.header.session_id not in moved)
         if not moved:
-            return listed
+            return self._all_of(rows)
+        listed = self._all_of(row for row in rows if row.header.session_id not in moved)
         again = list((await self.find(moved)).values())
         if wanted is not None:
             again = [session for session in again if is_available(session, wanted)]
@@ -277,8 +277,18 @@ class CorpusView:
         )
 
     def _all_of(self, rows: Iterable[StoredSession]) -> list[LogicalSession]:
-        sessions = (self._session(row.header.session_id, row) for row in rows)
-        return [session for session in sessions if session is not None]
+        here, ahead, followed = self._live.ids, self._live.ahead, self._live.followed
+        sessions: list[LogicalSession] = []
+        for row in rows:
+            session_id = row.header.session_id
+            session: LogicalSession | None
+            if session_id in here or session_id in ahead:
+                session = self._session(session_id, row)
+            else:
+                session = self._as_stored(row, live=session_id in followed)
+            if session is not None:
+                sessions.append(session)
+        return sessions
 
     def _session(self, session_id: str, stored: StoredSession | None) -> LogicalSession | None:
         """One session out of its two places; None when it is in neither."""
@@ -291,18 +301,22 @@ class CorpusView:
         if capture is None or _is_outdated(capture, stored):
             if stored is None:
                 return None
-            return LogicalSession(
-                session_id,
-                stored.header,
-                self._is_live(session_id),
-                True,
-                stored.last_seq,
-                stored.title,
-                stored.prompted_at,
-                stored.epoch,
-                TailedLog(self._reader, stored, NO_TAIL, self._failure),
-            )
+            return self._as_stored(stored, live=self._is_live(session_id))
         return self._beyond(capture, stored)
+
+    def _as_stored(self, stored: StoredSession, *, live: bool) -> LogicalSession:
+        """A session of which nothing lies beyond the store."""
+        return LogicalSession(
+            stored.header.session_id,
+            stored.header,
+            live,
+            True,
+            stored.last_seq,
+            stored.title,
+            stored.prompted_at,
+            stored.epoch,
+            TailedLog(self._reader, stored, NO_TAIL, self._failure),
+        )
 
     def _is_open(self, session_id: str) -> bool:
         """Whether a session can be seen without the store."""

@@ -6,8 +6,8 @@ absolute, ``/`` between its names and behind the last one, nothing to skip or to
 place ends where a name ends, one lies at or below another exactly when it begins with it.
 
 A backslash separates names as a slash does, letters of drives have one case, and a share of a
-network (``\\\\server\\share``) cannot be climbed out of. What is not absolute is at no place:
-nobody can tell where it lies.
+network (``\\\\server\\share``) cannot be climbed out of; nothing lies above its server. What is not
+absolute is at no place: nobody can tell where it lies.
 """
 
 from __future__ import annotations
@@ -44,6 +44,8 @@ def place_of(directory: str) -> str | None:
             del names[max(fixed, len(names) - 1) :]
         elif name not in ("", "."):
             names.append(name)
+    if root == _SHARE and not names:
+        return None
     return root + "".join(f"{name}/" for name in names)
 
 

@@ -11,12 +11,13 @@ and :meth:`DeltaRun.members` gives exactly the events that it stands for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from itertools import accumulate
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from sessiongraph import lossless
 from sessiongraph.header import EpochMillis
@@ -52,18 +53,34 @@ APPEND: Final = SurfaceOp()
 class SessionEvent(msgspec.Struct, eq=False):
     """One event as logged.
 
-    payload: the JSON text of ``data``, UTF-8.
+    text: the payload, or what gives it when it is asked for.
     source_event_seqs: earlier events that this one cites; None when the log does not say.
     """
 
     seq: Seq
     type: str
     time: EpochMillis
-    payload: bytes
+    text: bytes | Callable[[], bytes]
     surface_op: SurfaceOp | None = None
     source_event_seqs: tuple[Seq, ...] | None = None
     ignorable: bool = False
     _data: Any = None
+
+    @property
+    def payload(self) -> bytes:
+        """The JSON text of ``data``, UTF-8.
+
+        Raises:
+            CorruptSession: what is stored cannot be read.
+        """
+        text = self.text
+        if type(text) is not bytes:
+            text = self.text = text()  # type: ignore[operator]
+        return text
+
+    def with_payload(self, payload: bytes) -> SessionEvent:
+        """The same event with another payload."""
+        return replace(self, text=payload, _data=None)
 
     @property
     def data(self) -> dict[str, Any]:

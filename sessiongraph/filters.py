@@ -129,8 +129,10 @@ class _Selection:
     @property
     def impossible(self) -> bool:
         """Whether no row can match, whatever the corpus holds."""
-        for name in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, name.name)
+        for name in self.__dataclass_fields__:  # type: ignore[attr-defined]
+            value = getattr(self, name)
+            if value is None or value is EVERYTHING:
+                continue
             if isinstance(value, Range) and value.is_empty:
                 return True
             if isinstance(value, frozenset) and not value:

@@ -105,6 +105,8 @@ class TailedLog:
         stored: list[PlacedEvent] = []
         if self._stored is not None and self._reaches_store(selection, window):
             stored = await self._stored_events(self._stored, selection, window)
+        if not self._tail.events:
+            return stored
         found = [
             placed
             for placed in self._tail.events.values()
@@ -134,7 +136,7 @@ class TailedLog:
         moved = self._tail.replacers
         if selection.surfaces is None or not moved:
             events = await self._reader.events(stored, selection, window)
-            return [self._tail.corrected(placed) for placed in events]
+            return [self._tail.corrected(placed) for placed in events] if moved else events
         # What the tail shadowed may be admitted now, or no longer: it is looked at by itself.
         wider = replace(window, limit=window.limit + len(moved))
         events = await self._reader.events(stored, selection, wider)

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, Final, TypeVar
 
 from sessiongraph.allowance import Allowance, EventBytes
@@ -180,10 +180,10 @@ class Observation:
             InvalidLimit, InvalidCursor, StaleCursor: see there.
         """
         limit = request.limit(default=50, maximum=self.limits.page_max)
-        bound = f"{order.value}:{selection.digest()}"
+        bound = cache(lambda: f"{order.value}:{selection.digest()}")
         after = None
         if request.after is not None:
-            after = _session_key(self._cursors.read("sessions", bound, request.after))
+            after = _session_key(self._cursors.read("sessions", bound(), request.after))
         rows = await self._view.sessions(selection, order, limit=limit + 1, after=after)
         has_previous = False
         if after is not None:
@@ -195,7 +195,7 @@ class Observation:
         def cursor_of(session: LogicalSession) -> str:
             key = session.key()
             parts = [key.created_at, key.session_id, key.prompted_at]
-            return self._cursors.issue("sessions", bound, parts)
+            return self._cursors.issue("sessions", bound(), parts)
 
         return Page(
             rows[:limit],
@@ -330,7 +330,7 @@ class Observation:
         async def find(window: WindowRequest) -> list[PlacedEvent]:
             return await session.log.surface(replace(window, take=self._allowance.take))
 
-        return await self._page_by_key("surface", session, "", request, find, key_of)
+        return await self._page_by_key("surface", session, str, request, find, key_of)
 
     async def trace(self, session: LogicalSession, seq: Seq) -> EventTrace:
         """Where one event comes from and what became of it.
@@ -458,6 +458,7 @@ class Observation:
             lent = _Lent(self._allowance)
             try:
                 page = await session.log.events(candidates, replace(reading, take=lent.take))
+                matching = await asyncio.to_thread(_documents, page, candidates)
             except CostLimitExceeded:
                 lent.give_back()
                 if size == 1:
@@ -465,7 +466,6 @@ class Observation:
                 most = max(1, size // 8)
                 continue
             turn += 1
-            matching = await asyncio.to_thread(_documents, page, candidates)
             lent.give_back()
             for document in matching:
                 self._allowance.take(len(document.placed.event.payload))
@@ -494,7 +494,7 @@ class Observation:
         return await self._page_by_key(
             brand,
             session,
-            selection.digest(),
+            selection.digest,
             request,
             find_window,
             lambda item: placed_of(item).seq,
@@ -504,19 +504,22 @@ class Observation:
         self,
         brand: str,
         session: LogicalSession,
-        digest: str,
+        digest: Callable[[], str],
         request: PageRequest,
         find: Callable[[WindowRequest], Any],
         key_of: Callable[[T], int],
     ) -> Page[T]:
-        """A page of a list whose items are keyed by one ascending integer."""
+        """A page of a list whose items are keyed by one ascending integer.
+
+        digest: of what else its cursors are bound to; asked for where there are cursors.
+        """
         limit = request.limit(default=100, maximum=self.limits.page_max)
-        bound = f"{session.session_id}#{session.epoch}:{digest}"
+        bound = cache(lambda: f"{session.session_id}#{session.epoch}:{digest()}")
 
         def key_in(token: str | None) -> int | None:
             if token is None:
                 return None
-            (key,) = self._cursors.read(brand, bound, token)
+            (key,) = self._cursors.read(brand, bound(), token)
             return int(key)
 
         after, before = key_in(request.after), key_in(request.before)
@@ -530,7 +533,7 @@ class Observation:
         beyond_before = before is not None and bool(await find(WindowRequest(1, after=before - 1)))
         return Page(
             items,
-            lambda item: self._cursors.issue(brand, bound, [key_of(item)]),
+            lambda item: self._cursors.issue(brand, bound(), [key_of(item)]),
             has_next_page=beyond_before if newest else more or beyond_before,
             has_previous_page=more or beyond_after if newest else beyond_after,
         )

@@ -102,7 +102,7 @@ def _events_of(row: dict[str, Any]) -> Iterator[SessionEvent]:
         seq=row["seq"],
         type=row["type"],
         time=row["time"],
-        payload=json_text(row["data"]),
+        text=json_text(row["data"]),
         surface_op=op,
         source_event_seqs=None if sources is None else tuple(_expanded(sources)),
         ignorable=row.get("ignorable", False),

@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from sessiongraph.directories import lies_within
 from sessiongraph.event import SessionEvent
 from sessiongraph.filters import Range
 from sessiongraph.header import SessionHeader
@@ -147,6 +148,7 @@ def passes(document: PlainDocument, admitted: IndexFilter) -> bool:
         and holds(admitted.parents, header.parent_session)
         and holds(admitted.origins, header.origin)
         and holds(admitted.types, event.type)
+        and (admitted.within is None or lies_within(header.cwd, admitted.within))
         and within(admitted.created_at, header.created_at)
         and within(admitted.seqs, event.seq)
         and within(admitted.times, event.time)

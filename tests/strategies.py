@@ -487,9 +487,7 @@ def _events(
         seq=seq,
         type=event_type,
         time=draw(st.one_of(st.integers(1000, 1010), st.integers(-5, 2**45))),
-        payload=json_text(
-            draw(payloads), ascii_only=draw(st.booleans()), spaced=draw(st.booleans())
-        ),
+        text=json_text(draw(payloads), ascii_only=draw(st.booleans()), spaced=draw(st.booleans())),
         surface_op=op,
         source_event_seqs=sources,
         ignorable=draw(st.sampled_from((False, False, True))),

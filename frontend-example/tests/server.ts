@@ -73,11 +73,16 @@ export interface RunningServer extends Server {
   stop: () => Promise<void>;
 }
 
-/** A server on a directory; `port` 0 takes a free one. */
-export async function startServer(data: string, port = 0): Promise<RunningServer> {
+/** A server on a directory; `port` 0 takes a free one, `settings` are added to its environment. */
+export async function startServer(
+  data: string,
+  port = 0,
+  settings: Record<string, string> = {},
+): Promise<RunningServer> {
   const command = ["-m", "server.cli", "serve", "--data-dir", data, "--port", String(port)];
   const server = spawn(PYTHON, [...command, "--log-level", "error"], {
     cwd: ROOT,
+    env: { ...process.env, ...settings },
     stdio: ["ignore", "pipe", "inherit"],
   });
   const url = await readUrl(server);

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -19,6 +20,7 @@ from sessiongraph import lossless
 from sessiongraph.errors import CorruptSession
 from sessiongraph.event import (
     APPEND,
+    LOG_ONLY,
     DeltaKind,
     DeltaRun,
     Placement,
@@ -209,6 +211,9 @@ EventRow = tuple[
 ]  # fmt: skip
 """id, lane, time, flags, members, place, replaced_by, op_start, op_end, sources, payload."""
 
+Take = Callable[[int], None]
+"""Weighs what is read, and raises when it is too much."""
+
 ROW_COLUMNS: Final = (
     "id, lane, time, flags, members, place, replaced_by, op_start, op_end, sources, payload"
 )
@@ -217,6 +222,8 @@ ROW_COLUMNS: Final = (
 def placement_of(row: EventRow) -> Placement:
     """Where the event of a row stands."""
     place, replaced_by = row[5], row[6]
+    if place is None and replaced_by is None:
+        return LOG_ONLY
     return Placement(
         None if place is None else place & LOW_32,
         None if replaced_by is None else replaced_by & LOW_32,
@@ -232,6 +239,27 @@ def event_of(row: EventRow, type_name: str, stream: bytes | None = None) -> Sess
             payload = join_stream(payload, unpack(stream, bool(flags & STREAM_PACKED)))
         except msgspec.DecodeError as error:
             raise CorruptSession(f"a stored payload does not decode: {error}") from error
+    return _event(row, type_name, payload)
+
+
+def listed_event_of(row: EventRow, type_name: str, take: Take | None = None) -> SessionEvent:
+    """The same without its stream, for a list: most of it is shown without payloads.
+
+    take: told the size of what is unpacked.
+    """
+    packed = row[3] & PAYLOAD_PACKED
+    return _event(row, type_name, partial(_unpacked, row[10], take) if packed else row[10])
+
+
+def _unpacked(stored: bytes, take: Take | None) -> bytes:
+    payload = unpack(stored, True)
+    if take is not None:
+        take(len(payload))
+    return payload
+
+
+def _event(row: EventRow, type_name: str, text: bytes | Callable[[], bytes]) -> SessionEvent:
+    flags = row[3]
     op: SurfaceOp | None = None
     if row[7] is not None:
         if row[8] is None:
@@ -243,9 +271,9 @@ def event_of(row: EventRow, type_name: str, stream: bytes | None = None) -> Sess
         row[0] & LOW_32,
         type_name,
         row[2],
-        payload,
+        text,
         op,
-        decode_sources(row[9]),
+        None if row[9] is None else decode_sources(row[9]),
         bool(flags & IGNORABLE),
     )
 

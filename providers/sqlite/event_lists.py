@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import heapq
 import sqlite3
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import Final
 
@@ -21,7 +21,8 @@ from providers.sqlite.codec import (
     ROW_COLUMNS,
     STREAM_APART,
     EventRow,
-    event_of,
+    Take,
+    listed_event_of,
     placement_of,
     run_of,
 )
@@ -53,22 +54,27 @@ def list_events(
     seqs = selection.seqs.intersect(Range(max(0, after + 1), min(before - 1, session.last_seq)))
     if seqs.is_empty or selection.impossible:
         return []
-    walk = _Walk(connection, types, session, selection, newest=window.newest)
-    # A statement that is left in its middle would keep its moment for whoever reads next.
-    with closing(walk.events(seqs)) as events:
-        found = weighed(islice(events, window.limit), window)
+    walk = _Walk(connection, types, session, selection, window)
+    found = walk.events(seqs, window.limit)
     return found[::-1] if window.newest else found
 
 
-def weighed(events: Iterable[PlacedEvent], window: WindowRequest) -> list[PlacedEvent]:
-    """Events of a window, each told to whoever weighs them as soon as it is read."""
-    take = window.take
+def fetched(rows: sqlite3.Cursor, count: int, take: Take | None) -> list[EventRow]:
+    """The next rows, of which each is weighed as soon as it is read.
+
+    Where that ends the reading, the statement ends, too: one that is left in its middle would keep
+    its moment for whoever reads next over its connection.
+    """
     if take is None:
-        return list(events)
-    found = []
-    for placed in events:
-        take(len(placed.event.payload))
-        found.append(placed)
+        return rows.fetchmany(count)
+    found: list[EventRow] = []
+    try:
+        for row in islice(rows, count):
+            take(len(row[10]))
+            found.append(row)
+    except BaseException:
+        rows.close()
+        raise
     return found
 
 
@@ -81,53 +87,72 @@ class _Walk:
         types: TypeNames,
         session: StoredSession,
         selection: EventSelection,
-        *,
-        newest: bool,
+        window: WindowRequest,
     ) -> None:
         self._connection = connection
         self._types = types
         self._session = session
         self._session_id = session.header.session_id
         self._selection = selection
-        self._newest = newest
+        self._newest = window.newest
+        self._take = window.take
         self._base = session.log << SEQ_SHIFT
         self._lanes = self._wanted_lanes()
 
-    def events(self, seqs: Range) -> Generator[PlacedEvent, None, None]:
-        """Every admitted event in the range, which is closed on both sides."""
+    def events(self, seqs: Range, limit: int) -> list[PlacedEvent]:
+        """The first admitted events in the range, which is closed on both sides."""
         assert seqs.low is not None
         assert seqs.high is not None
+        found: list[PlacedEvent] = []
         start = run_start(self._connection, self._base, seqs.low)
         for first, last in self._stretches(start, seqs.high):
-            for row in self._rows(self._base | first, self._base | last):
-                yield from self._matching(row, seqs.low, seqs.high)
+            for rows in self._pages(self._base | first, self._base | last, limit):
+                found += self._matching(rows, seqs.low, seqs.high)
+                if len(found) >= limit:
+                    return found[:limit]
+        return found
 
-    def _rows(self, low: int, high: int) -> Iterator[EventRow]:
+    def _pages(self, low: int, high: int, size: int) -> Iterator[list[EventRow]]:
+        """Rows in the order of the walk, some at a time."""
         direction = "DESC" if self._newest else "ASC"
         if self._lanes is None:
             sql = f"SELECT {ROW_COLUMNS} FROM events WHERE id BETWEEN ? AND ? ORDER BY id "
-            yield from self._connection.execute(sql + direction, (low, high))
+            rows = self._connection.execute(sql + direction, (low, high))
+            while page := fetched(rows, min(size, _FETCH), self._take):
+                yield page
             return
         ids = heapq.merge(
             *(self._lane_ids(lane, low, high) for lane in self._lanes), reverse=self._newest
         )
-        while batch := list(islice(ids, _FETCH)):
+        while batch := list(islice(ids, min(size, _FETCH))):
             marks = ",".join("?" * len(batch))
             sql = f"SELECT {ROW_COLUMNS} FROM events WHERE id IN ({marks}) ORDER BY id {direction}"
-            yield from self._connection.execute(sql, batch)
+            rows = self._connection.execute(sql, batch)
+            try:
+                page = fetched(rows, len(batch), self._take)
+            except BaseException:
+                ids.close()
+                raise
+            yield page
 
-    def _matching(self, row: EventRow, low: Seq, high: Seq) -> Iterator[PlacedEvent]:
+    def _matching(self, rows: list[EventRow], low: Seq, high: Seq) -> list[PlacedEvent]:
         times = self._selection.times
-        if row[4] is None:
-            if times.holds(row[2]):
-                yield placed_event(self._connection, self._types, self._session_id, row)
-            return
-        members = [
-            PlacedEvent(self._session_id, member, LOG_ONLY)
-            for member in run_of(row).members(low, high)
-            if times.holds(member.time)
-        ]
-        yield from reversed(members) if self._newest else members
+        placed = partial(
+            placed_event, self._connection, self._types, self._session_id, take=self._take
+        )
+        found: list[PlacedEvent] = []
+        for row in rows:
+            if row[4] is None:
+                if times.holds(row[2]):
+                    found.append(placed(row))
+                continue
+            members = [
+                PlacedEvent(self._session_id, member, LOG_ONLY)
+                for member in run_of(row).members(low, high)
+                if times.holds(member.time)
+            ]
+            found += reversed(members) if self._newest else members
+        return found
 
     def _lane_ids(self, lane: int, low: int, high: int) -> Iterator[int]:
         direction = "DESC" if self._newest else "ASC"
@@ -218,12 +243,16 @@ class _Walk:
 
 
 def placed_event(
-    connection: sqlite3.Connection, types: TypeNames, session_id: str, row: EventRow
+    connection: sqlite3.Connection,
+    types: TypeNames,
+    session_id: str,
+    row: EventRow,
+    take: Take | None = None,
 ) -> PlacedEvent:
-    """The event of a row that is not a run."""
+    """The event of a row that is not a run; see :func:`listed_event_of`."""
     return PlacedEvent(
         session_id,
-        event_of(row, types.name_in(connection, row[1])),
+        listed_event_of(row, types.name_in(connection, row[1]), take),
         placement_of(row),
         bool(row[3] & STREAM_APART),
     )

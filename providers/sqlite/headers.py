@@ -17,6 +17,8 @@ COLUMNS: Final = (
 )
 _NAMES: Final = COLUMNS.split(", ")
 _KINDS: Final = {kind.value: kind for kind in SourceKind}
+_FROM_NOWHERE: Final = {kind.value: SessionSource(kind) for kind in SourceKind}
+"""Sources of which nothing is known but their kind."""
 
 
 UNREADABLE: Final = "Parts of the stored header cannot be read."
@@ -48,22 +50,25 @@ def _whole_session(row: tuple[Any, ...]) -> StoredSession:
         log, epoch, session_id, version, created_at, cwd, parent, seed_length, origin, depth,
         preset, kind, path, imported_at, notes, extra, last_seq, title, prompted_at,
     ) = row  # fmt: skip
-    source = SessionSource(
-        _KINDS[kind],
-        _text(path),
-        imported_at,
-        tuple(_decoded(notes, list)) if notes != b"[]" else (),
-    )
+    # Written out: a page of a list does this a hundred times.
+    source = _FROM_NOWHERE.get(kind) if path is None is imported_at and notes == b"[]" else None
+    if source is None:
+        source = SessionSource(
+            _KINDS[kind],
+            None if path is None else path.decode("utf-8", "surrogatepass"),
+            imported_at,
+            tuple(_decoded(notes, list)),
+        )
     header = SessionHeader(
         version,
-        from_octets(session_id),
+        session_id.decode("utf-8", "surrogatepass"),
         created_at,
-        _text(cwd),
-        _text(parent),
+        None if cwd is None else cwd.decode("utf-8", "surrogatepass"),
+        None if parent is None else parent.decode("utf-8", "surrogatepass"),
         seed_length,
-        _text(origin),
+        None if origin is None else origin.decode("utf-8", "surrogatepass"),
         depth,
-        _text(preset),
+        None if preset is None else preset.decode("utf-8", "surrogatepass"),
         source,
         _decoded(extra, dict) if extra != b"{}" else {},
     )
@@ -113,16 +118,14 @@ def header_values(header: SessionHeader) -> dict[str, Any]:
     }
 
 
-def _text(octets: bytes | None) -> str | None:
-    return None if octets is None else from_octets(octets)
-
-
 def shown_text(octets: bytes | None) -> str | None:
     """Text as lists show it: what does not decode is found by a check, and in nobody's way."""
+    if octets is None:
+        return None
     try:
-        return _text(octets)
+        return from_octets(octets)
     except UnicodeDecodeError:
-        return bytes(octets or b"").decode("utf-8", "replace")
+        return octets.decode("utf-8", "replace")
 
 
 def _octets(text: str | None) -> bytes | None:

@@ -12,7 +12,6 @@ import asyncio
 import sqlite3
 import threading
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
-from contextlib import closing
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -22,12 +21,13 @@ from providers.sqlite.codec import (
     ROW_COLUMNS,
     STREAM_APART,
     EventRow,
+    Take,
     event_of,
     from_octets,
     run_of,
     to_octets,
 )
-from providers.sqlite.event_lists import list_events, placed_event, run_start, weighed
+from providers.sqlite.event_lists import fetched, list_events, placed_event, run_start
 from providers.sqlite.numbering import LOW_32, NODE_SHIFT, SEQ_SHIFT
 from providers.sqlite.types import TypeNames
 from sessiongraph.citations import CitedKey, CitingKey, SessionCitation
@@ -277,8 +277,10 @@ class SqliteLogReader:
                 f"ORDER BY place {direction} LIMIT ?",
                 (low, high, base + session.last_seq, window.limit),
             )
-            with closing(rows):
-                found = weighed((self._placed(session, row) for row in rows), window)
+            found = [
+                self._placed(session, row, window.take)
+                for row in fetched(rows, window.limit, window.take)
+            ]
             return found[::-1] if window.newest else found
 
         return await (self._aside(read) if window.limit > _LONG_PAGE else self._here(read))
@@ -475,8 +477,11 @@ class SqliteLogReader:
 
         return await self._here(read)
 
-    def _placed(self, session: StoredSession, row: EventRow) -> PlacedEvent:
-        return placed_event(self._connection, self._types, session.header.session_id, row)
+    def _placed(
+        self, session: StoredSession, row: EventRow, take: Take | None = None
+    ) -> PlacedEvent:
+        session_id = session.header.session_id
+        return placed_event(self._connection, self._types, session_id, row, take)
 
     def _whole(self, row: EventRow) -> SessionEvent:
         stream = None

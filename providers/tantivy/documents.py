@@ -8,7 +8,9 @@ case. So every question is one of terms and phrases of this field: a pair of cha
 term, and no phrase reaches across the groups.
 
 Everything that narrows a search is a token of ``traits``, or a fast field for ranges. The texts
-that tokens stand for are hashed, so that no id is too long or too odd for one.
+that tokens stand for are hashed, so that no id is too long or too odd for one. Among them are the
+place of the session and every place above it, so that what lies below a place is a term like any
+other: a search of who sees little takes no longer for what they do not see.
 
 The watermark is a document too: deleted and added anew by every commit, it is atomic with it.
 """
@@ -23,6 +25,7 @@ from typing import Final
 import msgspec
 import tantivy
 
+from sessiongraph.directories import place_of, places_above
 from sessiongraph.header import SessionHeader
 from sessiongraph.search.analysis import is_cjk, places_of, spaced_pairs
 from sessiongraph.search.ports import Watermark
@@ -31,7 +34,7 @@ from sessiongraph.search.question import Term
 TEXT, TRAITS, KEY = "text", "traits", "key"
 TIME, SEQ, LOG, CREATED, CHECK = "time", "seq", "log", "created", "check"
 
-DOCUMENT_FORMAT: Final = 2
+DOCUMENT_FORMAT: Final = 3
 """Changes whenever the same event becomes another document."""
 
 _GAP: Final = "\x1f"
@@ -91,6 +94,11 @@ def session_trait(session_id: str) -> str:
     return trait("s", session_id)
 
 
+def place_trait(place: str) -> str:
+    """The token of every document of a session at or below a place."""
+    return trait("w", place)
+
+
 def type_trait(event_type: str) -> str:
     """The token of an event type."""
     return trait("t", event_type)
@@ -104,12 +112,14 @@ class DocumentMaker:
         self.created = header.created_at
         self._key = msgspec.json.encode(self.key)
         self._number = self.key.number()
+        place = None if header.cwd is None else place_of(header.cwd)
         self._common = " ".join(
             (
                 session_trait(header.session_id),
                 trait("c", header.cwd),
                 trait("p", header.parent_session),
                 trait("o", header.origin),
+                *(() if place is None else map(place_trait, places_above(place))),
             )
         )
         self._traits: dict[str, str] = {}

@@ -25,6 +25,7 @@ from providers.tantivy.documents import (
     SCHEMA,
     TEXT,
     LogKey,
+    place_trait,
     session_trait,
     tokens_in_row,
     trait,
@@ -151,6 +152,7 @@ class _Narrowing:
                 _tokens(admitted.cwds, lambda value: trait("c", value)),
                 _tokens(admitted.parents, lambda value: trait("p", value)),
                 _tokens(admitted.origins, lambda value: trait("o", value)),
+                _tokens(admitted.within, place_trait),
             )
             if tokens is not None
         ]

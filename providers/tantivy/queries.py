@@ -15,6 +15,7 @@ from providers.tantivy.documents import (
     TEXT,
     TIME,
     TRAITS,
+    place_trait,
     session_trait,
     tokens_in_row,
     trait,
@@ -81,6 +82,8 @@ def _filters(admitted: IndexFilter) -> Iterable[Query]:
     for kind, values in (("c", admitted.cwds), ("p", admitted.parents), ("o", admitted.origins)):
         if values is not None:
             yield _one_of(trait(kind, value) for value in values)
+    if admitted.within is not None:
+        yield _one_of(map(place_trait, admitted.within))
     for name, bounds in (
         (CREATED, admitted.created_at),
         (SEQ, admitted.seqs),

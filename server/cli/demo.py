@@ -69,7 +69,12 @@ def command(
         )
         from server.cli.demo_agent import DemoAgent
         from server.cli.demo_stories import STORIES
-        from server.cli.demo_tour import import_samples, print_tour, print_welcome
+        from server.cli.demo_tour import (
+            import_samples,
+            print_introduction,
+            print_tour,
+            print_welcome,
+        )
         from server.cli.serving import serving
 
         async def demo() -> None:
@@ -77,11 +82,12 @@ def command(
                 report = await import_samples(server.services)
                 agent = DemoAgent(server.live.writing, pace=0 if once else 1)
                 live_id = await agent.begin()
-                print_welcome(server, settings.data_dir, report, live_id)
                 if once:
+                    print_introduction(report, live_id)
                     await agent.tell(STORIES[0], live_id)
                     await print_tour(server)
                 else:
+                    print_welcome(server, settings.data_dir, report, live_id)
                     await agent.work_until(server.asked_to_stop, live_id)
 
         asyncio.run(demo())

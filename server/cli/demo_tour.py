@@ -182,12 +182,19 @@ async def import_samples(services: Services) -> ImportReport:
         return await services.importer.run(find_recordings([folder], READERS))
 
 
+def print_introduction(report: ImportReport, live_id: str) -> None:
+    """What a tour asks about; ``live_id`` is where the agent works. The server ends with the tour,
+    so there is no address and no token to tell.
+    """
+    line = f"SessionGraph demo: {_samples(report)}, and what an agent does in {live_id}"
+    stdout_console().print(Text(line), soft_wrap=True)
+
+
 def print_welcome(
     server: RunningServer, data_dir: Path, report: ImportReport, live_id: str
 ) -> None:
     """The addresses, the token, and a few commands; ``live_id`` is where the agent works first."""
     url = server.url
-    count = report.imported + report.unchanged + report.resumed
     query = json.dumps({"query": TOUR[0].query})
     following = json.dumps(
         {"query": f'subscription {{ sessionEvents(sessionId: "{live_id}") {{ seq type }} }}'}
@@ -196,10 +203,10 @@ def print_welcome(
     post = f"curl {url}{GRAPHQL_PATH} -H 'content-type: application/json'"
     token: tuple[str, ...] = ()
     if server.authorization is not None:
-        post += f' -H "$(sessiongraph token show {at})"'
+        post = f"sessiongraph token show {at} | {post} -H @-"
         token = ("", f"  Authorization: {server.authorization}", "", "The pages ask for that line.")
     lines = (
-        f"SessionGraph demo: {count} sample sessions, and an agent that works in {live_id}",
+        f"SessionGraph demo: {_samples(report)}, and an agent that works in {live_id}",
         "",
         f"  The app      {url}/app/",
         f"  GraphiQL     {url}/",
@@ -219,6 +226,10 @@ def print_welcome(
     for line in lines:
         console.print(Text(line), soft_wrap=True)
     console.file.flush()
+
+
+def _samples(report: ImportReport) -> str:
+    return f"{report.imported + report.unchanged + report.resumed} sample sessions"
 
 
 async def print_tour(server: RunningServer) -> None:

@@ -1,6 +1,7 @@
 """Where exported sessions go: to stdout, to one file, or into a folder laid out as dsh's.
 
 A file appears under its name only once it is whole; what stops half-way leaves nothing behind.
+Files, and the folders that are made for them, are for their owner's eyes alone.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any, BinaryIO, Final
 from server.cli.failures import CommandFailed
 from server.cli.output import binary_stdout, visible
 from server.cli.reading import log_lines, not_found
+from server.private_folders import make_private_folder
 from server.wiring import Services
 from sessiongraph.filters import ALL_SESSIONS
 from sessiongraph.header import SessionHeader
@@ -160,7 +162,7 @@ async def _write(reader: LogReader, session: StoredSession, path: Path) -> Expor
 def _appearing_whole(path: Path) -> Iterator[BinaryIO]:
     if path.exists() and not path.is_file():
         raise CommandFailed(f"{path} is not a file")
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_private_folder(path.parent)
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     unfinished = Path(name)
     try:

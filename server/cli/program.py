@@ -23,6 +23,7 @@ _COMMANDS: Final = {
     "backup": "backup",
     "token": "token",
     "schema": "schema",
+    "documents": "documents",
 }
 """Each command and the module of this package that holds it, in the order of the help."""
 

@@ -73,7 +73,7 @@ async def serving(settings: Settings, command: str) -> AsyncIterator[RunningServ
                 "serving",
                 url=url,
                 data_dir=str(directory.path),
-                token=_how_to_get_a_token(directory.path) if needs_token else "not needed",
+                how_to_ask=_how_to_ask(directory.path) if needs_token else "without a token",
             )
             try:
                 yield RunningServer(url, services, services.live, asked_to_stop, authorization)
@@ -85,7 +85,8 @@ async def serving(settings: Settings, command: str) -> AsyncIterator[RunningServ
         _log.info("stopped")
 
 
-def _how_to_get_a_token(data_dir: Path) -> str:
+def _how_to_ask(data_dir: Path) -> str:
+    """The command that prints the header; what it prints is no business of a log."""
     command = "sessiongraph token show"
     if data_dir == default_data_directory():
         return command

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     "token",
     epilog=examples(
         "sessiongraph token show",
-        'curl -H "$(sessiongraph token show)" …',
+        "sessiongraph token show | curl -H @- …",
         "sessiongraph token create --scope read --cwd ~/project",
         "sessiongraph token list",
         "sessiongraph token revoke 1f3a9c2e",
@@ -69,7 +69,6 @@ def show(common: Common, as_json: bool) -> None:
     "--cwd",
     "prefixes",
     multiple=True,
-    type=click.Path(path_type=Path),
     metavar="PREFIX",
     help="Only sessions at or below this directory exist for the token. Can be repeated.",
 )
@@ -77,9 +76,12 @@ def show(common: Common, as_json: bool) -> None:
 @json_option
 @common_options
 def create(
-    common: Common, scope: str, prefixes: tuple[Path, ...], name: str | None, as_json: bool
+    common: Common, scope: str, prefixes: tuple[str, ...], name: str | None, as_json: bool
 ) -> None:
-    """Make a token and print it as a ready-made header, this once: only its hash is kept."""
+    """Make a token and print it as a ready-made header, this once: only its hash is kept.
+
+    The id by which it can be revoked goes to stderr.
+    """
     from server.cli.output import print_json
     from sessiongraph.access import Scope
 
@@ -89,6 +91,7 @@ def create(
         print_json({**_shown(token), "authorization": f"Bearer {secret}", "token": secret})
     else:
         click.echo(f"Authorization: Bearer {secret}")
+        click.echo(f"made {token.id}: `sessiongraph token revoke {token.id}` ends it", err=True)
 
 
 @command.command(
@@ -98,17 +101,20 @@ def create(
 @common_options
 def list_(common: Common, as_json: bool) -> None:
     """Print what tokens there are; their secrets are not shown."""
-    from server.cli.output import moment, print_json, visible
+    from rich.table import Table
+
+    from server.cli.output import moment, print_json, stdout_console, visible
 
     tokens = _tokens(common).read()
     if as_json:
         print_json([_shown(token) for token in tokens])
         return
+    table = Table("id", "name", "scope", "directories", "created", box=None)
     for token in tokens:
-        where = "everything" if token.cwd is None else " ".join(token.cwd)
-        made = moment(token.created_at)
-        line = f"{token.id}  {token.scope:<5}  {made}  {token.name or '-'}  {where}"
-        click.echo(visible(line))
+        directories = "all" if token.cwd is None else "\n".join(token.cwd)
+        row = (token.id, token.name or "", token.scope, directories, moment(token.created_at))
+        table.add_row(*map(visible, row))
+    stdout_console().print(table)
 
 
 @command.command("revoke", epilog=examples("sessiongraph token revoke 1f3a9c2e"))
@@ -146,6 +152,13 @@ def _shown(token: Token) -> dict[str, object]:
     }
 
 
-def _directory(path: Path) -> str:
-    """A directory as sessions have it: absolute, without a slash at its end."""
-    return "/" + os.path.abspath(path.expanduser()).lstrip("/")  # noqa: PTH100 - no ".." is left
+def _directory(text: str) -> str:
+    """A directory as sessions have it: absolute, without a slash at its end.
+
+    A blank one is refused: it is the value of a variable that is not set, and would stand for the
+    directory that the command happens to run in.
+    """
+    if not text.strip():
+        raise click.BadParameter("a directory cannot be blank", param_hint="'--cwd'")
+    path = os.path.abspath(Path(text).expanduser())  # noqa: PTH100 - no ".." is left
+    return "/" + path.lstrip("/")

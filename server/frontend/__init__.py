@@ -21,6 +21,9 @@ _FOLDER: Final = Path(__file__).parent
 _BUILT: Final = _FOLDER / "built"
 """What Vite wrote; absent in a build without Node.js."""
 
+_DOCUMENTS: Final = _FOLDER / "documents.json"
+"""What the application asks, written by ``npm run documents``; part of every build."""
+
 _PAGE: Final = "index.html"
 _HASHED: Final = "assets/"
 
@@ -71,6 +74,11 @@ class Frontend:
         if found is None and not name.startswith(_HASHED):
             return self._files.get(_PAGE)
         return found
+
+
+def documents() -> str:
+    """What the application asks, as it sends it: a file of trusted documents."""
+    return _DOCUMENTS.read_text("utf-8")
 
 
 def plain_page() -> str:

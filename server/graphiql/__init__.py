@@ -117,8 +117,8 @@ def graphiql_page(
         endpoint=escape(endpoint),
         notice=notice,
         curl=escape(
-            f"curl http://127.0.0.1:8642{endpoint} -H 'content-type: application/json' \\\n"
-            f"  -H \"$(sessiongraph token show)\" -d '{query}'"
+            f"sessiongraph token show | curl -H @- http://127.0.0.1:8642{endpoint} \\\n"
+            f"  -H 'content-type: application/json' -d '{query}'"
         ),
         version=_BUNDLES["graphiql.js"]["version"],
         host=CDN_HOST,

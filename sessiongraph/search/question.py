@@ -97,6 +97,8 @@ class IndexFilter:
     """What an index itself narrows a search to; None and open ranges admit everything.
 
     without: sessions that are left out.
+    within: places (:mod:`sessiongraph.directories`) at or below which the working directory lies,
+        as deep as can be asked.
 
     Only what never changes of a log or an event is here. The rest (title, availability, source,
     placement) is looked up when a search runs.
@@ -111,6 +113,7 @@ class IndexFilter:
     times: Range = EVERYTHING
     types: frozenset[str] | None = None
     without: frozenset[str] = frozenset()
+    within: frozenset[str] | None = None
 
     @classmethod
     def of(cls, sessions: SessionSelection, events: EventSelection) -> IndexFilter:
@@ -124,6 +127,7 @@ class IndexFilter:
             events.seqs,
             events.times,
             types_on(events),
+            within=sessions.within,
         )
 
 

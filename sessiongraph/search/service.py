@@ -345,12 +345,9 @@ async def _question(
         return None
     if admitted.types is not None and not admitted.types:
         return None
-    if (
-        sessions.titles
-        or sessions.sources is not None
-        or sessions.availability is not None
-        or sessions.within is not None
-    ):
+    if admitted.within is not None and not admitted.within:
+        return None
+    if sessions.titles or sessions.sources is not None or sessions.availability is not None:
         # Few sessions are best looked for by their ids; among many, hits are soon found.
         found = await view.sessions(sessions, SessionOrder.CREATED, limit=_NAMED_SESSIONS + 1)
         if not found:

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sessiongraph.directories import DEEPEST
 from sessiongraph.errors import InvalidQuery
 from sessiongraph.event import SessionEvent
 from sessiongraph.filters import Range
@@ -198,6 +199,12 @@ class SearchIndexContract:
             learn("a", says(0, "word", 5), says(1, "word", -7), cwd="/x", created_at=10),
             learn("b", "word", "word", cwd=None, parent_session="a", created_at=20),
             learn("odd \ud800 id", "word", cwd="/x\ud801", origin="subagent", created_at=-30),
+            learn("c", "word", cwd="/x/y/../z"),
+            learn("d", "word", cwd="/xyz"),
+            learn("e", "word", cwd="c:\\x\\y"),
+            learn("f", "word", cwd="\\\\host\\share\\x"),
+            learn("g", "word", cwd="x/y"),
+            learn("h", "word", cwd="/x" * (DEEPEST + 8)),
             Learn(
                 header("t"),
                 1,
@@ -222,6 +229,20 @@ class SearchIndexContract:
             IndexFilter(times=Range(2**70, None)),
             IndexFilter(times=Range(-(2**70), 2**70)),
             IndexFilter(types=frozenset({"tool/call", "nothing/known"})),
+            IndexFilter(within=frozenset()),
+            *(
+                IndexFilter(within=frozenset(places))
+                for places in (
+                    ["/"],
+                    ["/x/"],
+                    ["/x/z/"],
+                    ["/x\ud801/", "/xyz/"],
+                    ["c:/", "\\\\host/"],
+                    ["c:/x/y/", "\\\\host/share/x/", "/nowhere/"],
+                    ["/" + "x/" * DEEPEST],
+                )
+            ),
+            IndexFilter(within=frozenset({"/x/"}), ids=frozenset({"a", "d"})),
             IndexFilter(ids=frozenset({"a"}), times=Range(0, None), cwds=frozenset({"/x"})),
         ]
 

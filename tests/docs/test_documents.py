@@ -62,6 +62,11 @@ def test_every_error_code_is_documented_as_its_class_says() -> None:
     )
 
 
+def test_names_in_the_meaning_of_an_error_are_marked_as_in_any_markdown() -> None:
+    assert "1 to `page_max`," in errors_document()
+    assert "``" not in errors_document()
+
+
 def test_every_error_class_has_a_code_of_its_own_and_says_what_it_means() -> None:
     codes = [error.code for error in error_classes()]
     assert len(codes) == len(set(codes))

@@ -80,7 +80,7 @@ def test_the_projection_in_the_readme_is_the_one_of_the_example() -> None:
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed here")
 def test_every_curl_of_the_readme_is_answered_as_it_shows(tmp_path: Path) -> None:
-    commands = re.findall(r"```sh\n(curl .*?)```", README, re.DOTALL)
+    commands = re.findall(r"```sh\n(sessiongraph token show \| curl .*?)```", README, re.DOTALL)
     (write,) = re.findall(r"```graphql\n(mutation \{\n  createSession.*?)```", README, re.DOTALL)
     with serving(tmp_path) as server:
         assert "errors" not in server.ask(write)

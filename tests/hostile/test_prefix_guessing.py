@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import replace
 from typing import Any, Final
 
@@ -77,8 +77,8 @@ CHANGES: Final = "subscription { corpus { kind sessionId cursor } }"
 
 def operations_of(server: Server) -> Operations:
     documents = Documents(DocumentLimits(tokens=2000, depth=20, aliases=20))
-    schema = build_schema([documents.extension], PlannedLists)
-    return Operations(schema, server.services, documents, frame_context=one_observation)
+    schema = build_schema(PlannedLists)
+    return Operations(schema, server.services, documents, context=one_observation)
 
 
 async def asked(operations: Operations, grant: Grant, document: str, **variables: Any) -> Any:
@@ -90,6 +90,40 @@ async def asked(operations: Operations, grant: Grant, document: str, **variables
     except (OperationFailed, Forbidden) as refusal:
         failed = OperationFailed.of(refusal)
         return {"errors": [error.formatted for error in failed.errors]}
+
+
+class FollowedList:
+    """The followed list of sessions, as somebody is told of it; it waits from the beginning."""
+
+    def __init__(self, frames: AsyncGenerator[bytes, None]) -> None:
+        self._frames = frames
+        self._coming = asyncio.ensure_future(anext(frames))
+
+    async def next(self) -> dict[str, Any]:
+        """The next change."""
+        frame = await self._coming
+        self._coming = asyncio.ensure_future(anext(self._frames))
+        change: dict[str, Any] = json.loads(frame)["data"]["corpus"]
+        return change
+
+    async def leave(self) -> None:
+        self._coming.cancel()
+        await asyncio.wait({self._coming})
+        await self._frames.aclose()
+
+
+@asynccontextmanager
+async def followed(
+    operations: Operations, grant: Grant, document: str = CHANGES
+) -> AsyncIterator[FollowedList]:
+    """Follow while the block lasts; what happens in it is told."""
+    changes = FollowedList((await operations.prepare(GraphQLRequest(document), grant)).frames())
+    for _ in range(50):
+        await asyncio.sleep(0)
+    try:
+        yield changes
+    finally:
+        await changes.leave()
 
 
 async def settle(server: Server) -> None:
@@ -126,22 +160,19 @@ def test_a_guessed_id_is_answered_as_one_that_is_not_there(name: str, tmp_path: 
 async def test_frames_are_shared_by_those_alone_who_see_the_same(server: Server) -> None:
     operations = operations_of(server)
     grants = (EVERYTHING, ANN, replace(ANN, cwd_prefixes=("/home/x/../ann/",)), BOB)
-    followers: list[AsyncGenerator[bytes, None]] = [
-        (await operations.prepare(GraphQLRequest(CHANGES), grant)).frames() for grant in grants
-    ]
-    coming = [asyncio.ensure_future(anext(follower)) for follower in followers]
-    for _ in range(50):
-        await asyncio.sleep(0)
-    await server.create("bob-one", cwd="/home/bob")
-    await server.create("nowhere")
-    await server.create("ann-one", cwd="/home/ann")
     told: list[list[str]] = []
-    for frame, follower in zip(coming, followers, strict=True):
-        ids = [json.loads(await frame)["data"]["corpus"]["sessionId"]]
-        while ids[-1] != "ann-one" and "bob-one" not in ids:
-            ids.append(json.loads(await anext(follower))["data"]["corpus"]["sessionId"])
-        told.append(ids)
-        await follower.aclose()
+    async with AsyncExitStack() as following:
+        lists = [
+            await following.enter_async_context(followed(operations, grant)) for grant in grants
+        ]
+        await server.create("bob-one", cwd="/home/bob")
+        await server.create("nowhere")
+        await server.create("ann-one", cwd="/home/ann")
+        for changes in lists:
+            ids = [(await changes.next())["sessionId"]]
+            while ids[-1] != "ann-one" and "bob-one" not in ids:
+                ids.append((await changes.next())["sessionId"])
+            told.append(ids)
     assert told == [["bob-one"], ["ann-one"], ["ann-one"], ["bob-one"]]
 
 
@@ -218,26 +249,20 @@ async def test_a_log_that_is_read_anew_elsewhere_is_gone_and_the_other_way_round
     server: Server,
 ) -> None:
     """What came from elsewhere was imported; what went there was deleted."""
-    operations = operations_of(server)
-    follower = (await operations.prepare(GraphQLRequest(CHANGES), ANN)).frames()
-    coming = asyncio.ensure_future(anext(follower))
-    for _ in range(50):
-        await asyncio.sleep(0)
     told = []
-    for cwd, is_told in (
-        ("/home/bob", False),
-        ("/home/ann", True),
-        ("/home/ann/x", True),
-        ("/home/bob", True),
-        ("/home/bob/x", False),
-    ):
-        await publish(server.store, header("a", cwd=cwd), [prompt(0, "words")])
-        if is_told:
-            told.append(json.loads(await coming)["data"]["corpus"]["kind"])
-            coming = asyncio.ensure_future(anext(follower))
-    await server.create("the last", cwd="/home/ann")
-    assert json.loads(await coming)["data"]["corpus"]["sessionId"] == "the last"
-    await follower.aclose()
+    async with followed(operations_of(server), ANN) as changes:
+        for cwd, is_told in (
+            ("/home/bob", False),
+            ("/home/ann", True),
+            ("/home/ann/x", True),
+            ("/home/bob", True),
+            ("/home/bob/x", False),
+        ):
+            await publish(server.store, header("a", cwd=cwd), [prompt(0, "words")])
+            if is_told:
+                told.append((await changes.next())["kind"])
+        await server.create("the last", cwd="/home/ann")
+        assert (await changes.next())["sessionId"] == "the last"
     assert told == ["IMPORTED", "REPLACED", "DELETED"]
 
 
@@ -246,25 +271,20 @@ async def test_what_was_told_of_an_earlier_life_elsewhere_is_not_told_again(
     server: Server,
 ) -> None:
     operations = operations_of(server)
-    follower = (await operations.prepare(GraphQLRequest(CHANGES), ANN)).frames()
-    coming = asyncio.ensure_future(anext(follower))
-    for _ in range(50):
-        await asyncio.sleep(0)
-    await server.create("first", cwd="/home/ann")
-    cursor = json.loads(await coming)["data"]["corpus"]["cursor"]
-    await follower.aclose()
+    async with followed(operations, ANN) as changes:
+        await server.create("first", cwd="/home/ann")
+        cursor = (await changes.next())["cursor"]
     await server.create("moving", cwd="/home/bob")
     await server.append("moving", "hidden words")
     await server.ask('mutation { deleteSession(id: "moving") { deletedId } }')
     await server.create("moving", cwd="/home/ann")
     again = CHANGES.replace("corpus", f'corpus(after: "{cursor}")', 1)
     await server.create("last", cwd="/home/ann")
-    follower = (await operations.prepare(GraphQLRequest(again), ANN)).frames()
     told = []
-    while (change := json.loads(await anext(follower))["data"]["corpus"])["sessionId"] != "last":
-        if change["sessionId"] == "moving":
-            told.append(change["kind"])
-    await follower.aclose()
+    async with followed(operations, ANN, again) as changes:
+        while (change := await changes.next())["sessionId"] != "last":
+            if change["sessionId"] == "moving":
+                told.append(change["kind"])
     assert told.count("CREATED") == 1
 
 

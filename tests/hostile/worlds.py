@@ -21,7 +21,7 @@ from sessiongraph.access import Grant, Scope
 from sessiongraph.event import Entry
 from sessiongraph.header import SessionHeader, SessionSource, SourceKind
 from tests.schema.asking import Answer
-from tests.schema.living import SCHEMA, Server, Stream, server_over
+from tests.schema.living import SCHEMA, Server, Stream, answered, server_over
 from tests.strategies import citing, event, placed, prompt
 
 GRANT: Final = Grant(Scope.ADMIN, ("/p", "/work/deep"))
@@ -154,13 +154,7 @@ class World:
 
     async def ask(self, document: str, **variables: Any) -> Answer:
         """Execute one operation with the grant."""
-        result = await SCHEMA.execute(
-            document, variable_values=variables, context_value=self.services
-        )
-        body: dict[str, Any] = {"data": result.data}
-        if result.errors:
-            body["errors"] = [error.formatted for error in result.errors]
-        return Answer(encode_response(body))
+        return await answered(self.services, document, variables)
 
     async def told(self, document: str, **variables: Any) -> str:
         """An answer as text that can be compared."""

@@ -69,7 +69,7 @@ def _without_streams(answer: Any) -> Any:
         data = json.loads(answer.event.payload)
         if "stream" in data:
             del data["stream"]
-            event = replace(answer.event, payload=json_text(data), _data=None)
+            event = answer.event.with_payload(json_text(data))
             return replace(answer, event=event, elided=True)
     return answer
 

@@ -71,6 +71,19 @@ class Disk(SqliteLogStore):
             raise PersistenceFailed("the disk is full")
 
 
+async def answered(services: Services, document: str, variables: dict[str, Any]) -> Answer:
+    """What an operation over some services is answered."""
+    result = await SCHEMA.execute(document, variable_values=variables, context_value=services)
+    return _answer(result)
+
+
+def _answer(result: Any) -> Answer:
+    body: dict[str, Any] = {"data": result.data}
+    if result.errors:
+        body["errors"] = [error.formatted for error in result.errors]
+    return Answer(encode_response(body))
+
+
 class Stream:
     """The frames of one subscription, taken one by one."""
 
@@ -79,11 +92,7 @@ class Stream:
 
     async def next(self) -> Answer:
         """The next frame; there must be one soon."""
-        result = await asyncio.wait_for(anext(self._results), PATIENCE_S)
-        body: dict[str, Any] = {"data": result.data}
-        if result.errors:
-            body["errors"] = [error.formatted for error in result.errors]
-        return Answer(encode_response(body))
+        return _answer(await asyncio.wait_for(anext(self._results), PATIENCE_S))
 
     async def take(self, count: int) -> list[Any]:
         """What the root field of the next frames holds."""
@@ -150,13 +159,7 @@ class Server:
 
     async def ask(self, document: str, **variables: Any) -> Answer:
         """Execute one operation."""
-        result = await SCHEMA.execute(
-            document, variable_values=variables, context_value=self.services
-        )
-        body: dict[str, Any] = {"data": result.data}
-        if result.errors:
-            body["errors"] = [error.formatted for error in result.errors]
-        return Answer(encode_response(body))
+        return await answered(self.services, document, variables)
 
     async def follow(self, document: str, **variables: Any) -> Stream:
         """Begin a subscription."""

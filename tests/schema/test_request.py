@@ -91,6 +91,14 @@ def test_what_is_not_json_is_refused(text: bytes) -> None:
         decode_request(text)
 
 
+@pytest.mark.parametrize("text", [b"[0,0,0]", b'{"a":[{"b":0}]}', b'["[,"]', b"[[[]]]"])
+def test_a_request_has_as_many_values_as_it_may(text: bytes) -> None:
+    """Three, counted by what could begin one."""
+    assert decode_request(text, max_values=3) == json.loads(text)
+    with pytest.raises(RequestUnreadable, match=r"more than 2 values \(max_request_values\)"):
+        decode_request(text, max_values=2)
+
+
 def test_a_refusal_costs_no_more_than_the_request() -> None:
     key = "k" * 100_000
     items = ",".join("0" for _ in range(200_000))

@@ -29,9 +29,9 @@ def clean_environment(**extra: str) -> dict[str, str]:
 
 
 def run(
-    *arguments: str | Path, environment: Mapping[str, str] | None = None
+    *arguments: str | Path, environment: Mapping[str, str] | None = None, umask: int = -1
 ) -> subprocess.CompletedProcess[str]:
-    """A command from start to end."""
+    """A command from start to end; umask: -1 for that of this process."""
     return subprocess.run(
         [*PROGRAM, *map(str, arguments)],
         env=clean_environment(**(environment or {})),
@@ -40,6 +40,7 @@ def run(
         encoding="utf-8",
         timeout=TIMEOUT_S,
         check=False,
+        umask=umask,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import stat
 import threading
 from pathlib import Path
 
@@ -81,8 +82,11 @@ def test_images_of_recordings_go_into_a_folder_beside_it(
     name = keep_media(data_dir, b"a picture")
     unfinished = data_dir / "media" / name[:2] / f"{name}.0123456789abcdef"
     unfinished.write_bytes(b"a pic")
-    done = run("backup", "--json", "--data-dir", data_dir, tmp_path / "b.db")
+    done = run("backup", "--json", "--data-dir", data_dir, tmp_path / "b.db", umask=0o022)
     assert json.loads(done.stdout)["mediaFiles"] == 1
+    beside = tmp_path / "b.db.media"
+    for path in (tmp_path / "b.db", beside, *beside.rglob("*")):
+        assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
     home = restored(tmp_path / "b.db", tmp_path / "restored")
     assert (home / "media" / name[:2] / name).read_bytes() == b"a picture"
     assert len([path for path in home.rglob("*") if path.is_file()]) == 2

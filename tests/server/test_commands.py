@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 import sqlite3
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -343,6 +344,21 @@ def test_one_session_goes_to_stdout_or_to_a_file(sample_store: Path, tmp_path: P
     assert done.returncode == 0
     assert file.read_text("utf-8") == printed.stdout
     assert [path.name for path in tmp_path.iterdir()] == ["audit.jsonl"]
+
+
+def test_what_is_exported_is_for_its_owner_alone(sample_store: Path, tmp_path: Path) -> None:
+    """Whatever the umask: transcripts hold secrets. Folders that were there stay as they are."""
+    kept = tmp_path / "kept"
+    kept.mkdir(mode=0o755)
+    file, folder = kept / "new" / "deeper" / "audit.jsonl", kept / "folder" / "of" / "them"
+    for arguments in (["harbor-audit", "--output", file], ["--all", "--output", folder]):
+        done = run("export", *arguments, "--data-dir", sample_store, umask=0o022)
+        assert (done.returncode, done.stderr) == (0, "")
+    made = list(kept.rglob("*"))
+    assert len(made) == 3 + 3 + 2 * SESSIONS
+    for path in made:
+        assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o755
 
 
 @pytest.mark.parametrize("session_id", ["a/b", "..", "ümläut 🙂", "x" * 400])

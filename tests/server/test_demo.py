@@ -19,6 +19,9 @@ def test_the_tour_shows_one_operation_of_each_kind_and_leaves_nothing(tmp_path: 
     done = run("demo", "--once", environment={"TMPDIR": str(tmp_path)})
     assert (done.returncode, done.stderr) == (0, "")
     assert '"errors"' not in done.stdout
+    assert "sample sessions" in done.stdout.splitlines()[0]
+    for useless in ("sgt_", "http://", "Ctrl-C", "another terminal", "--data-dir"):
+        assert useless not in done.stdout
     for stop in TOUR:
         assert f"\n{stop.title}\n" in done.stdout
     mutations = {name for stop in TOUR for name in re.findall(r"^mutation \{ (\w+)", stop.query)}

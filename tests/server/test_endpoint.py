@@ -50,7 +50,7 @@ def application(resolver: Callable[[], Any]) -> Starlette:
         type("Query", (), {"field": strawberry.field(resolver), "__annotations__": {}})
     )
     documents = Documents(DocumentLimits(tokens=100, depth=10, aliases=10))
-    schema = strawberry.Schema(query, extensions=[documents.extension])
+    schema = strawberry.Schema(query)
     services = Services(query=None, version="0")  # type: ignore[arg-type]
     operations = Operations(schema, services, documents)
     endpoint = GraphQLEndpoint(operations, Access.open(), max_request_bytes=1000)

@@ -11,7 +11,7 @@ from tests.server.processes import ROOT, clean_environment, run
 
 COMMANDS = [
     *("demo", "serve", "import", "search", "show", "lineage", "export", "check", "reindex"),
-    *("backup", "token", "schema"),
+    *("backup", "token", "schema", "documents"),
 ]
 OF_TOKENS = ["token show", "token create", "token list", "token revoke"]
 PRINTING_DATA = [

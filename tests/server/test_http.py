@@ -8,15 +8,21 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import pytest
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
 
 from tests.server.processes import RunningServer, serving
 
 MOST_BYTES = 4096
+MOST_VALUES = 1900
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    settings = {"SESSIONGRAPH_MAX_REQUEST_BYTES": str(MOST_BYTES)}
+    settings = {
+        "SESSIONGRAPH_MAX_REQUEST_BYTES": str(MOST_BYTES),
+        "SESSIONGRAPH_MAX_REQUEST_VALUES": str(MOST_VALUES),
+    }
     with serving(tmp_path_factory.mktemp("http"), environment=settings) as running:
         yield running
 
@@ -63,7 +69,7 @@ def test_a_content_type_may_have_parameters(server: RunningServer) -> None:
         (b"[]", "the request body must be one JSON object"),
         (b'"{ __typename }"', "the request body must be one JSON object"),
         (b"1" * 4000, "the request body must be one JSON object"),
-        (b"[" * 2000 + b"]" * 2000, "the request body cannot be read as JSON: nested too deeply"),
+        (b"[" * 1800 + b"]" * 1800, "the request body cannot be read as JSON: nested too deeply"),
         (b'{"a":' * 800, "the request body cannot be read as JSON: "),
         (b'{"query": 5}', "`query` must be a string or null"),
         (b'{"query": "{a}", "variables": []}', "`variables` must be an object or null"),
@@ -111,6 +117,35 @@ def test_a_body_over_the_limit_is_refused_with_its_name(server: RunningServer, s
 def test_a_body_at_the_limit_is_read(server: RunningServer) -> None:
     status, _ = server.post(b'{"query": "{ __typename }"}'.ljust(MOST_BYTES))
     assert status == 200
+
+
+def request_of(values: int) -> str:
+    """A request with as many commas and opening brackets."""
+    request = {"query": "{ __typename }", "variables": {"a": [0] * (values - 4)}}
+    return json.dumps(request, separators=(",", ":"))
+
+
+def test_a_body_of_too_many_values_is_refused_with_the_name_of_the_limit(
+    server: RunningServer,
+) -> None:
+    assert server.post(request_of(MOST_VALUES))[0] == 200
+    status, answer = server.post(request_of(MOST_VALUES + 1))
+    assert status == 400
+    assert f"more than {MOST_VALUES} values (max_request_values)" in answer["errors"][0]["message"]
+
+
+def test_a_message_of_too_many_values_ends_the_connection(server: RunningServer) -> None:
+    message = {"type": "ping", "payload": {"a": [0] * MOST_VALUES}}
+    with connect(
+        f"ws{server.url.removeprefix('http')}/graphql",
+        subprotocols=["graphql-transport-ws"],  # type: ignore[list-item]
+    ) as asked:
+        asked.send(json.dumps(message, separators=(",", ":")))
+        with pytest.raises(ConnectionClosed) as closed:
+            asked.recv()
+    assert closed.value.rcvd is not None
+    assert closed.value.rcvd.code == 4400
+    assert f"more than {MOST_VALUES} values (max_request_values)" in closed.value.rcvd.reason
 
 
 def test_a_body_without_a_stated_length_is_limited_too(server: RunningServer) -> None:

@@ -7,16 +7,20 @@ import logging
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from graphql import build_ast_schema, parse, validate
 from structlog.testing import capture_logs
+from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
 from schema.errors import INTERNAL_CODE
 from schema.export import sdl
 from server.operation_records import OperationRecords
+from server.tokens import SECRET as SECRET_OF_A_TOKEN
+from server.tokens import TokenFile
 from sessiongraph.errors import PersistenceFailed, SessionNotFound
 from tests.server.processes import ROOT, RunningServer, clean_environment, run, serving
 
@@ -80,6 +84,36 @@ def test_nothing_that_anybody_said_is_logged_at_the_level_info(tmp_path: Path) -
     assert code == 0
     assert SECRET not in errors
     assert {line["event"] for line in logged(errors)} >= {"serving", "stopping", "stopped"}
+
+
+def test_no_token_is_logged_at_any_level_wherever_it_was_sent(tmp_path: Path) -> None:
+    """Neither a good one nor one that was good yesterday; nor does a key look as if one were."""
+    with serving(tmp_path, "--log-level", "debug") as server:
+        assert server.authorization is not None
+        good, wrong = server.authorization.removeprefix("Bearer "), "sgt_" + "w" * 43
+        query = '{"query": "{ server { version } }"}'
+        for secret in (good, wrong):
+            for value in (f"Bearer {secret}", f"Basic {secret}", secret):
+                server.post(query, authorization=value)
+            server.request("POST", f"/graphql?token={secret}", query)
+            server.request("GET", f"/{secret}")
+            server.post(json.dumps({"query": "{ nothing }", "variables": {"a": secret}}))
+            for payload in ({"authorization": f"Bearer {secret}"}, {"token": f"{secret} "}):
+                with connect(
+                    f"ws{server.url.removeprefix('http')}/graphql",
+                    subprotocols=["graphql-transport-ws"],  # type: ignore[list-item]
+                ) as socket:
+                    socket.send(json.dumps({"type": "connection_init", "payload": payload}))
+                    with suppress(ConnectionClosed):
+                        socket.recv()
+        TokenFile(tmp_path / "token").path.write_text(f'{{"version": "{good}"}}')
+        server.post(query)
+        code, _, errors = server.stop()
+    assert code == 0
+    assert {line["event"] for line in logged(errors)} >= {"serving", "operation"}
+    assert "the token file cannot be used" in errors
+    assert SECRET_OF_A_TOKEN.search(errors) is None
+    assert "token" not in {key for line in logged(errors) for key in line}
 
 
 def test_the_operations_are_of_this_schema() -> None:

@@ -76,7 +76,7 @@ def test_it_logs_json_lines_to_stderr(tmp_path: Path) -> None:
     events = [json.loads(line) for line in errors.splitlines()]
     assert [event["event"] for event in events] == ["serving", "stopping", "stopped"]
     assert events[0]["url"] == server.url
-    assert events[0]["token"] == f"sessiongraph token show --data-dir {tmp_path}"
+    assert events[0]["how_to_ask"] == f"sessiongraph token show --data-dir {tmp_path}"
     assert server.authorization is not None
     assert server.authorization.removeprefix("Bearer ") not in errors
 

@@ -12,7 +12,7 @@ import pytest
 
 from server.access import Access
 from server.credentials import bearer_in, bearer_of, is_in_address
-from server.tokens import SECRET, TokenFile, UnknownToken
+from server.tokens import SECRET, TokenFile, TokenRefused, UnknownToken
 from sessiongraph.access import EVERYTHING, Grant, Scope
 from sessiongraph.errors import Forbidden, InvalidConfig, Unauthenticated
 from tests.server.processes import run
@@ -226,18 +226,74 @@ def test_the_command_shows_makes_lists_and_revokes(tmp_path: Path) -> None:
     assert run("token", "show", *at).stdout == shown.stdout
     folder = tmp_path / "project" / ".." / "project"
     made = run(
-        "token", "create", "--scope", "write", "--cwd", folder, "--name", "a\x1bb", "--json", *at
+        "token", "create", "--scope", "write", "--cwd", folder, "--name", "[b]an editor", *at
     )
-    token = json.loads(made.stdout)
+    assert made.stdout.startswith("Authorization: Bearer sgt_")
+    assert made.stdout.count("\n") == 1
+    _, token = json.loads(run("token", "list", "--json", *at).stdout)
+    assert f"token revoke {token['id']}" in made.stderr
     assert (token["scope"], token["cwd"]) == ("write", [str(tmp_path / "project")])
     listed = run("token", "list", *at).stdout
-    assert token["id"] in listed
-    assert str(tmp_path / "project") in listed
+    heading, _, row = map(str.split, listed.splitlines())
+    assert heading == ["id", "name", "scope", "directories", "created"]
+    shown_of_it = [token["id"], "[b]an", "editor", "write", str(tmp_path / "project")]
+    assert row[: len(shown_of_it)] == shown_of_it
     assert "sgt_" not in listed
-    assert "\x1b" not in listed
     assert run("token", "revoke", token["id"], *at).returncode == 0
     (main,) = json.loads(run("token", "list", "--json", *at).stdout)
     assert main["name"] == "main"
     again = run("token", "revoke", token["id"], *at)
     assert (again.returncode, again.stdout) == (1, "")
     assert again.stderr.startswith("sessiongraph: no token has the id")
+
+
+def test_a_list_shows_no_control_characters_that_somebody_wrote_into_the_file(
+    tmp_path: Path,
+) -> None:
+    file = TokenFile(tmp_path / "token")
+    file.create(Scope.READ, ("/work",), "editor")
+    contents = json.loads(file.path.read_text())
+    contents["tokens"][0]["name"] = "a\x1bb"
+    file.path.write_text(json.dumps(contents))
+    listed = run("token", "list", "--data-dir", tmp_path).stdout
+    assert "a\u241bb" in listed
+    assert "\x1b" not in listed
+
+
+@pytest.mark.parametrize(
+    "name", ["", " ", "a\nb", "a\x1bb", "a\x7f", "a\u202eb", "a\u2028b", "\udcff"]
+)
+def test_a_name_that_would_not_be_seen_as_it_is_is_refused(file: TokenFile, name: str) -> None:
+    with pytest.raises(TokenRefused, match="name"):
+        file.create(Scope.READ, name=name)
+    assert file.read() == ()
+
+
+@pytest.mark.parametrize(
+    "directory", ["relative", "", "/a\nb", "/a\udcff", "/" + "a/" * 100, "/" + "a" * 5000]
+)
+def test_a_token_whose_directories_cannot_hold_is_not_made(file: TokenFile, directory: str) -> None:
+    """In the file it would let nobody in any more, the owner neither."""
+    secret = file.main().secret
+    with pytest.raises((TokenRefused, InvalidConfig)):
+        file.create(Scope.READ, (directory,))
+    assert Access(file).admit(secret).grant == EVERYTHING
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "code", "message"),
+    [
+        ("--cwd", "", 2, "a directory cannot be blank"),
+        ("--cwd", "/a\nb", 1, "sessiongraph: a token's directory"),
+        ("--cwd", "/" + "a/" * 100, 1, "sessiongraph: a cwd prefix has at most"),
+        ("--name", "a\nb", 1, "sessiongraph: a token's name"),
+    ],
+)
+def test_the_command_refuses_what_no_token_can_have(
+    tmp_path: Path, option: str, value: str, code: int, message: str
+) -> None:
+    refused = run("token", "create", "--scope", "read", option, value, "--data-dir", tmp_path)
+    assert (refused.returncode, refused.stdout) == (code, "")
+    assert message in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert TokenFile(tmp_path / "token").read() == ()

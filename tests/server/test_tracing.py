@@ -47,10 +47,10 @@ async def traced(
             documents = Documents(DocumentLimits(5000, 25, 200))
             yield (
                 Operations(
-                    build_schema([documents.extension]),
+                    build_schema(),
                     services.of_operations(),
                     documents,
-                    frame_context=one_observation,
+                    context=one_observation,
                     records=OperationRecords(spans=services.spans),
                 ),
                 exporter,

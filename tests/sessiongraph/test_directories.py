@@ -45,6 +45,12 @@ def test_a_place_is_where_the_standard_library_says(directory: str) -> None:
         assert place_of(place) == place
 
 
+@pytest.mark.parametrize("directory", ["\\\\", "\\\\\\", "\\\\..\\.", "\\\\./"])
+def test_all_shares_together_are_no_place(directory: str) -> None:
+    """Nothing could be asked to lie below it: it has no name, and places end where names end."""
+    assert place_of(directory) is None
+
+
 @given(directories(), st.lists(directories(), max_size=3))
 @example("/home/anna", ["/home/ann"])
 @example("C:\\Users\\ann\\x", ["c:/Users/ann"])

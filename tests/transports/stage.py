@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Hashable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,13 +13,14 @@ from typing import Any
 import strawberry
 from starlette.applications import Starlette
 from starlette.routing import Route, WebSocketRoute
-from strawberry.extensions import SchemaExtension
 
+from resolvers.turns import Turns
 from schema.errors import PublicErrors
 from schema.request import decode_request
 from server.access import Access
 from server.documents import Documents
 from server.endpoint import GraphQLEndpoint
+from server.execution import ContextMaker
 from server.frames import SharedFrames
 from server.graphql_ws import GraphQLWebSocket
 from server.limits import DocumentLimits
@@ -129,6 +130,7 @@ class World:
     executed: int = 0
     total: int = 0
     deadline: float | None = None
+    turns: Turns = field(default_factory=Turns)
 
 
 Info = strawberry.Info[World, None]
@@ -241,7 +243,7 @@ def application(
     world: World,
     frames: SharedFrames,
     *,
-    extensions: tuple[type[SchemaExtension], ...] = (),
+    context: ContextMaker = nullcontext,
     init_timeout_s: float = 10.0,
     keep_alive_s: float = 10.0,
     body_timeout_s: float = 10.0,
@@ -252,14 +254,13 @@ def application(
 ) -> Starlette:
     access = access or Access.open()
     documents = Documents(LIMITS)
-    schema = PublicErrors(
-        Query, Mutation, Subscription, extensions=[documents.extension, *extensions]
-    )
+    schema = PublicErrors(Query, Mutation, Subscription)
     operations = Operations(
         schema,
         world,  # type: ignore[arg-type]
         documents,
         frames,
+        context,
         occupancy=occupancy,
         timeout_s=timeout_s,
         trusted=trusted,

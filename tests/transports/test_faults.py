@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
 import pytest
-from strawberry.extensions import SchemaExtension
-from typing_extensions import override
 
 from server import operations
 from tests.transports.clients import OverSSE, OverWebSocket
@@ -23,13 +22,11 @@ def broken(_: Any) -> bytes:
     raise RuntimeError(SECRET)
 
 
-class BrokenExtension(SchemaExtension):
+@asynccontextmanager
+async def broken_context(_: Any) -> AsyncIterator[None]:
     """Fails when an operation is executed."""
-
-    @override
-    def on_execute(self) -> Iterator[None]:
-        raise RuntimeError(SECRET)
-        yield
+    raise RuntimeError(SECRET)
+    yield
 
 
 def require_masked(errors: list[dict[str, Any]]) -> None:
@@ -61,9 +58,9 @@ def test_an_answer_that_cannot_be_written_is_masked(monkeypatch: pytest.MonkeyPa
     run(scenario())
 
 
-def test_an_extension_that_fails_is_masked() -> None:
+def test_a_context_that_fails_is_masked() -> None:
     async def scenario() -> None:
-        async with staged(extensions=(BrokenExtension,)) as stage:
+        async with staged(context=broken_context) as stage:
             require_masked(await asked_over_http(stage.url))
             for transport in STREAMS:
                 for query in ("{ echo }", ENTRIES):

@@ -236,7 +236,7 @@ class Unknown:
         replace(PLACED, placement=Placement(3, replaced_by=9)),
         replace(PLACED, elided=True),
         replace(PLACED, event=replace(EVENT, seq=4)),
-        replace(PLACED, event=replace(EVENT, payload=b'{"a":2}')),
+        replace(PLACED, event=EVENT.with_payload(b'{"a":2}')),
         replace(PLACED, event=replace(EVENT, time=1001)),
         replace(PLACED, event=replace(EVENT, ignorable=True)),
         replace(PLACED, event=replace(EVENT, source_event_seqs=(1,))),

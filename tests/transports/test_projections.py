@@ -15,7 +15,7 @@ from resolvers.context import RequestContext
 from server.access import Access
 from server.app import build_app
 from server.data_directory import DataDirectory
-from server.frame_execution import FrameExecution
+from server.execution import Execution
 from server.frames import SharedFrames
 from server.hosts import own_hosts
 from server.listening import bound_socket, listening, url_of
@@ -137,13 +137,13 @@ def test_a_change_is_executed_once_for_all_who_ask_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     executed: list[str] = []
-    plain = FrameExecution.result
+    plain = Execution.frame
 
-    async def counted(self: FrameExecution, event: object) -> Any:
+    async def counted(self: Execution, event: object) -> Any:
         executed.append(type(event).__name__)
         return await plain(self, event)
 
-    monkeypatch.setattr(FrameExecution, "result", counted)
+    monkeypatch.setattr(Execution, "frame", counted)
 
     async def scenario() -> None:
         async with program(tmp_path) as served:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import sessiongraph.search.service
+from sessiongraph.confined_view import ConfinedView
 from sessiongraph.errors import EventNotFound, InvalidQuery, LogConflict, NotLive, SessionNotFound
 from sessiongraph.event import EventSurface
 from sessiongraph.filters import ALL_EVENTS, ALL_SESSIONS, Availability, Range
@@ -17,7 +20,11 @@ from sessiongraph.header import SourceKind
 from sessiongraph.live_sessions import Durability
 from sessiongraph.new_event import NewEvent
 from sessiongraph.new_session import NewSession
-from sessiongraph.search.question import MatchMode
+from sessiongraph.paging import PageRequest
+from sessiongraph.search.ports import Hit, Ranking
+from sessiongraph.search.question import MatchMode, Question
+from sessiongraph.search.service import SearchPage, SessionHit
+from sessiongraph.visibility import Visibility
 from tests.contracts.search_index import NOISE, SPEAKING, texts
 from tests.plain_store import run
 from tests.sessiongraph.live_engine import DURABLE, each_in_a_file_of_its_own, said
@@ -358,6 +365,62 @@ def test_many_hits_of_one_session_do_not_stand_before_those_of_others(tmp_path: 
                 assert page.end_cursor is None
 
     run(check())
+
+
+@pytest.mark.parametrize("commit_ms", [10, 60_000], ids=["committed", "fresh"])
+def test_who_sees_little_does_not_wait_for_what_they_do_not_see(
+    tmp_path: Path, commit_ms: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The index gives nothing from elsewhere to be looked at, however many sessions are here."""
+    monkeypatch.setattr(sessiongraph.search.service, "_NAMED_SESSIONS", 5)
+
+    async def check() -> None:
+        async with searched(tmp_path, commit_ms=commit_ms) as one:
+            for number in range(30):
+                for home in ("ann", "bob"):
+                    new = NewSession(f"{home}{number}", cwd=f"/home/{home}/{number % 3}")
+                    await one.engine.writing.create(new, DURABLE)
+                await one.engine.say("a word", to=f"ann{number}")
+                await one.engine.say(*["a word"] * 20, to=f"bob{number}")
+            given = watched_rankings(one)
+            page = await confined_page(one, ["/home/ann"], "word", 40)
+            hers = {f"ann{number}" for number in range(30)}
+            assert {hit.session.session_id for hit in page.items} == hers
+            assert {hit.session_id for hit in given} == hers
+            given.clear()
+            for directories in ([], ["/home/an"], ["/home/ann/4"]):
+                assert (await confined_page(one, directories, "word", 40)).items == []
+            assert given == []
+
+    run(check())
+
+
+def watched_rankings(one: Searched) -> list[Hit]:
+    """Every hit that the index gives from now on."""
+    given: list[Hit] = []
+    index = one.indexing.index
+    observe = index.observe
+
+    class Watched:
+        def __init__(self) -> None:
+            self.observation = observe()
+
+        async def rank(self, question: Question, least: int, *, distinct: bool) -> Ranking:
+            ranking = await self.observation.rank(question, least, distinct=distinct)
+            given.extend(ranking.hits)
+            return ranking
+
+    index.observe = Watched  # type: ignore[method-assign, assignment]
+    return given
+
+
+async def confined_page(
+    one: Searched, directories: list[str], query: str, first: int
+) -> SearchPage[SessionHit]:
+    show = partial(ConfinedView, Visibility.of(directories))
+    text, request = MatchMode.ALL, PageRequest(first)
+    async with one.engine.corpus.observe(show) as view:
+        return await one.search.sessions(view, query, text, ALL_SESSIONS, ALL_EVENTS, request)
 
 
 def test_copies_in_a_fork_are_left_out_only_while_the_original_is_there(tmp_path: Path) -> None:
