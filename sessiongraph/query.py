@@ -44,7 +44,7 @@ _SCAN_PAGES: Final = (64, 256, 512)
 """Events read at a time by a text scan: little at first, since a match may be near."""
 
 
-_PAYLOADS_AT_ONCE: Final = 16
+_PAYLOADS_AT_ONCE: Final = 32
 """Whole payloads read before they are weighed."""
 
 _EVENTS: Final = EventBytes()
@@ -458,6 +458,7 @@ class Observation:
             lent = _Lent(self._allowance)
             try:
                 page = await session.log.events(candidates, replace(reading, take=lent.take))
+                matching = await asyncio.to_thread(_documents, page, candidates)
             except CostLimitExceeded:
                 lent.give_back()
                 if size == 1:
@@ -465,7 +466,6 @@ class Observation:
                 most = max(1, size // 8)
                 continue
             turn += 1
-            matching = await asyncio.to_thread(_documents, page, candidates)
             lent.give_back()
             for document in matching:
                 self._allowance.take(len(document.placed.event.payload))
