@@ -114,3 +114,5 @@ class Allowance:
         self._of.hold(wanted)
         self._held += wanted
         self._free += wanted
+        if self._of.most_each is not None:
+            self._free = min(self._free, self._of.most_each)

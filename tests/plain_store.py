@@ -274,12 +274,13 @@ class PlainReader:
     ) -> list[PlacedEvent]:
         log = self.log_of(session)
         placed = [log.placed(event) for event in log.events if admits_event(selection, log, event)]
-        return cut_window(placed, [each.seq for each in placed], window)
+        return weighed(cut_window(placed, [each.seq for each in placed], window), window)
 
     async def surface(self, session: StoredSession, window: WindowRequest) -> list[PlacedEvent]:
         log = self.log_of(session)
         placed = [log.placed(log.events[seq]) for seq in log.fold.order]
-        return cut_window(placed, [log.fold.positions[each.seq] for each in placed], window)
+        positions = [log.fold.positions[each.seq] for each in placed]
+        return weighed(cut_window(placed, positions, window), window)
 
     async def at(self, session: StoredSession, seqs: Collection[Seq]) -> dict[Seq, PlacedEvent]:
         log, wanted = self.log_of(session), set(seqs)
@@ -601,6 +602,13 @@ def cut_window(rows: list[T], keys: list[int], window: WindowRequest) -> list[T]
         and (window.before is None or key < window.before)
     ]
     return take(inside, window.limit, from_end=window.newest)
+
+
+def weighed(events: list[PlacedEvent], window: WindowRequest) -> list[PlacedEvent]:
+    """Events of a window, of which each was told to whoever weighs them."""
+    for each in events if window.take is not None else ():
+        window.take(len(each.event.payload))
+    return events
 
 
 def session_sort_key(order: SessionOrder, key: SessionKey) -> tuple[float, int, str]:

@@ -425,6 +425,42 @@ class LogStoreContract:
 
         run(scenario())
 
+    @pytest.mark.parametrize("limit", [4, 200])
+    def test_a_read_that_is_ended_by_who_weighs_it_leaves_nothing_behind(
+        self, stores: Stores, limit: int
+    ) -> None:
+        """What is read afterwards is of its own moment."""
+        told: list[int] = []
+
+        def refuse_the_third(size: int) -> None:
+            told.append(size)
+            if len(told) == 3:
+                raise LookupError
+
+        window = WindowRequest(limit, take=refuse_the_third)
+        messages = ALL_EVENTS.narrowed(types=["user/message", "assistant/message"])
+
+        async def scenario() -> None:
+            log = placed(conversation(20))
+            async with stores.new() as store:
+                await store.create(header("a"), log[:10])
+                for count in range(10, 20):
+                    for read in (
+                        lambda reader, session: reader.events(session, ALL_EVENTS, window),
+                        lambda reader, session: reader.events(session, messages, window),
+                        lambda reader, session: reader.surface(session, window),
+                    ):
+                        told.clear()
+                        async with store.observe() as reader:
+                            session = await one(reader, "a")
+                            assert session.last_seq == count - 1
+                            with pytest.raises(LookupError):
+                                await read(reader, session)
+                        assert len(told) == 3
+                    await append(store, "a", [log[count : count + 1]])
+
+        run(scenario())
+
     def test_an_append_under_another_epoch_is_refused_and_changes_nothing(
         self, stores: Stores
     ) -> None:
