@@ -8,8 +8,10 @@ test("a message mentions a session, is previewed exactly, and is sent", async ()
   await field.pressSequentially("As in @circuit");
   await page.getByRole("option", { name: "Repair B: a circuit breaker" }).waitFor();
   await page.keyboard.press("Enter");
-  expect(await field.inputValue()).toMatch(/^As in @\[Repair B: a circuit breaker\]\(dsh-session:/);
-  await page.keyboard.type("please");
+  await page.keyboard.type("please"); // at once: no letter may get in front of another
+  expect(await field.inputValue()).toMatch(
+    /^As in @\[Repair B: a circuit breaker\]\(dsh-session:\S+\) please$/,
+  );
 
   await page.getByRole("button", { name: "Preview" }).click();
   const preview = page.getByRole("region", { name: "Preview" });

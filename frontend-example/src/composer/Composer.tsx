@@ -1,4 +1,5 @@
 import { type KeyboardEvent, useId, useRef, useState } from "react";
+import { flushSync } from "react-dom";
 import { useMutation, useQuery } from "urql";
 import { graphql } from "../gql";
 import type { SessionRowFragment } from "../gql/graphql";
@@ -89,12 +90,13 @@ function MessageForm({ sessionId }: { sessionId: string }) {
     const candidate = candidates[index];
     if (!candidate || !mention) return;
     const next = withMention(text, mention, candidate.mention);
-    setText(next.text);
-    setMention(null);
-    requestAnimationFrame(() => {
-      field.current?.focus();
-      field.current?.setSelectionRange(next.caret, next.caret);
+    // At once: a letter that is typed before the caret is set would stand behind all later ones.
+    flushSync(() => {
+      setText(next.text);
+      setMention(null);
     });
+    field.current?.focus();
+    field.current?.setSelectionRange(next.caret, next.caret);
   };
 
   const send = async (): Promise<void> => {
