@@ -26,7 +26,7 @@ test("after a restart of the server everything goes on, without a gap or a repea
   await page.getByText("one", { exact: true }).waitFor();
   await send("two");
   await page.getByText("two", { exact: true }).waitFor();
-  await list.getByText("2 events").waitFor();
+  await list.getByText("2 events", { exact: true }).waitFor();
 
   await server.stop();
   await page.getByText("reconnecting").waitFor();
@@ -36,7 +36,7 @@ test("after a restart of the server everything goes on, without a gap or a repea
 
   await page.getByText("three", { exact: true }).waitFor();
   expect(await page.locator(".event-body").allTextContents()).toEqual(["one", "two", "three"]);
-  await list.getByText("3 events").waitFor();
+  await list.getByText("3 events", { exact: true }).waitFor();
   await api(`mutation { createSession(input: { id: "after" }) { session { id } } }`, {}, server);
   await list.getByText("after", { exact: true }).waitFor();
 });
