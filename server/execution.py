@@ -77,11 +77,12 @@ class Execution:
 
         Raises:
             OperationFailed: nothing was executed, because of the variables.
+            CostLimitExceeded: it shows more than one operation may.
         """
         async with self._context(self._services, self._allowance) as context:
             executor = self._executor(None, context)
             result = await await_maybe(executor.execute_operation())
-        return self._public(cast("ExecutionResult", result))
+        return self._public(cast("ExecutionResult", result), self._allowance)
 
     async def frame(self, event: object) -> ExecutionResult:
         """The result of a subscription for one source event, its errors fit to be shown.
@@ -93,9 +94,8 @@ class Execution:
         async with self._context(self._services, None) as context:
             executor = self._executor(event, context)
             result = await await_maybe(execute_subscription_event(executor))
-            if isinstance(context, RequestContext) and context.allowance.taken > UNCOUNTED:
-                context.allowance.require(size_of(result.data))
-        return self._public(result)
+        allowance = context.allowance if isinstance(context, RequestContext) else None
+        return self._public(result, allowance)
 
     @asynccontextmanager
     async def source(self, in_time: InTime) -> AsyncIterator[AsyncIterable[Any]]:
@@ -134,7 +134,9 @@ class Execution:
             raise OperationFailed.because(*executor, operation=request.operation_name)
         return executor
 
-    def _public(self, result: ExecutionResult) -> ExecutionResult:
+    def _public(self, result: ExecutionResult, allowance: Allowance | None) -> ExecutionResult:
+        if allowance is not None and allowance.taken > UNCOUNTED:
+            allowance.require(size_of(result.data))
         for error in result.errors or ():
             make_public(error, self._request.operation_name)
         return result

@@ -30,7 +30,7 @@ import strawberry
 from graphql import ExecutionResult, OperationType
 
 from resolvers.context import Services
-from schema.response import encode_response, size_of
+from schema.response import encode_response
 from schema.scopes import require
 from server.broadcasting import Broadcastable, Outlet
 from server.cost import Cost, CostModel
@@ -43,7 +43,7 @@ from server.operation_records import OperationRecords, code_of
 from server.refusals import OperationFailed
 from server.trusted_documents import TrustedDocuments
 from sessiongraph.access import EVERYTHING, Grant
-from sessiongraph.allowance import UNCOUNTED, Allowance
+from sessiongraph.allowance import Allowance
 from sessiongraph.errors import Aborted, BadUserInput, CostLimitExceeded, Forbidden
 
 T = TypeVar("T")
@@ -216,7 +216,6 @@ class Operation:
                 outcome.code = code_of(result.errors)
                 if result.data is None and all(e.path is None for e in result.errors):
                     raise OperationFailed(result.errors)
-            self._require_room(result)
             if self._is_dear():
                 # Its text is made in one go, which for a long answer takes as long as a turn.
                 await self._operations.turns.take()
@@ -232,14 +231,6 @@ class Operation:
             return await self._execution().result()
         async with self._operations.occupancy.cost.share(self._cost.estimated):
             return await self._execution().result()
-
-    def _require_room(self, result: ExecutionResult) -> None:
-        if self._allowance.taken <= UNCOUNTED:
-            return
-        try:
-            self._allowance.require(size_of(result.data))
-        except CostLimitExceeded as error:
-            raise OperationFailed.because(error, operation=self._request.operation_name) from error
 
     def _is_dear(self) -> bool:
         return self._cost is not None and self._cost.estimated > CHEAP
