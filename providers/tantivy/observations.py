@@ -23,8 +23,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import merge
-from itertools import islice, repeat
-from typing import Any, Final, NamedTuple, cast
+from itertools import islice
+from typing import Final, cast
 
 import tantivy
 from typing_extensions import override
@@ -52,10 +52,9 @@ _FETCHED_BESIDE: Final = 16
 _MORE: Final = 4
 _MORE_LOGS: Final = 2
 _KNOWN_LOGS: Final = 100_000
-_DIGITS: Final = 4
-"""Of a score, behind the point. Sums of the same numbers may differ in their last bits, from one
-way through the index to another; that must not decide an order."""
-
+_STEPS: Final = 10_000
+"""Of one unit of a score. Sums of the same numbers may differ in their last bits, from one way
+through the index to another; that must not decide an order."""
 
 _PORTION: Final = 64
 """Hits of which it is looked up together what they are."""
@@ -68,20 +67,9 @@ _BRIEF_SCAN: Final = 200_000
 """Hits, places, fresh documents and candidates up to which ranking takes a few milliseconds; of one
 token, most candidates are passed over by the best score that a block of them could have."""
 
-_Scored = tuple[float, tantivy.DocAddress]
-
-
-class _Ranked(NamedTuple):
-    """One answer; sorts as the contract orders them."""
-
-    falling_score: float
-    falling_time: int
-    session_id: str
-    seq: int
-    epoch: int
-
-    def hit(self) -> Hit:
-        return Hit(self.session_id, self.epoch, self.seq, -self.falling_time)
+_Ranked = tuple[int, int, str, int, int]
+"""Falling score in steps, falling time, session id, seq and epoch of one answer; sorts as the
+contract orders them. Plain, since each search makes many of them and sorts them."""
 
 
 class KnownLogs:
@@ -90,18 +78,25 @@ class KnownLogs:
     def __init__(self) -> None:
         self._logs: dict[int, tuple[str, int]] = {}
 
-    def log(
-        self, searcher: tantivy.Searcher, number: int, address: tantivy.DocAddress
-    ) -> tuple[str, int]:
-        """Session id and epoch of the log with a number, that a document is of."""
-        known = self._logs.get(number)
-        if known is None:
-            key: LogKey = key_in(searcher, address)
-            known = (key.session_id, key.epoch)
-            if len(self._logs) >= _KNOWN_LOGS:
-                self._logs.clear()
-            self._logs[number] = known
-        return known
+    def of(
+        self,
+        searcher: tantivy.Searcher,
+        numbers: Sequence[int],
+        addresses: Sequence[tantivy.DocAddress],
+    ) -> list[tuple[str, int]]:
+        """Session id and epoch of the log of each of some documents, which have its number."""
+        known = self._logs
+        return [
+            known.get(number) or self._learned(number, key_in(searcher, address))
+            for number, address in zip(numbers, addresses, strict=True)
+        ]
+
+    def _learned(self, number: int, key: LogKey) -> tuple[str, int]:
+        log = (key.session_id, key.epoch)
+        if len(self._logs) >= _KNOWN_LOGS:
+            self._logs.clear()
+        self._logs[number] = log
+        return log
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,11 +119,30 @@ class FreshView:
         if question.by_time:
             found = ((EQUAL_SCORE, each) for _, each in found)
         return sorted(
-            _Ranked(
-                -round(score, _DIGITS), -each.time, each.key.session_id, each.seq, each.key.epoch
-            )
+            (-_steps(score), -each.time, each.key.session_id, each.seq, each.key.epoch)
             for score, each in found
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """Documents that one look into the index brought.
+
+    keys: falling scores in steps, or falling times; they never descend along the documents.
+    tied: the score of all of them in steps, where they are keyed by time.
+    """
+
+    keys: list[int]
+    addresses: list[tantivy.DocAddress]
+    tied: int | None
+
+    def before_the_last(self) -> int:
+        """How many have another key than the last one."""
+        return bisect_left(self.keys, self.keys[-1])
+
+    def part(self, at: int, to: int) -> _Look:
+        """Some of them."""
+        return _Look(self.keys[at:to], self.addresses[at:to], self.tied)
 
 
 class _Wanted:
@@ -252,7 +266,12 @@ class TantivyObservation:
             if not complete:
                 # Behind the last one that is known, others may lie that are not.
                 found = (each for each in found if each <= committed[-1])
-        hits = [each.hit() for each in islice(_best(found) if distinct else found, least + 1)]
+            if distinct:
+                found = _best(found)
+        hits = [
+            Hit(session_id, epoch, seq, -time)
+            for _, time, session_id, seq, epoch in islice(found, least + 1)
+        ]
         return Ranking(hits[:least], complete and len(hits) <= least)
 
     def _first_of_logs(
@@ -262,7 +281,7 @@ class TantivyObservation:
         ranked: list[_Ranked] = []
         wanted = least * _FETCHED_FOR_EACH_LOG
         while True:
-            without = self._fresh.forgotten | {each.session_id for each in ranked}
+            without = self._fresh.forgotten | {session_id for _, _, session_id, _, _ in ranked}
             most = least - len(ranked) + 1
             found, complete = self._first(question, wanted, without, still, logs=most)
             ranked += found
@@ -286,55 +305,60 @@ class TantivyObservation:
         query = query_of(question, without)
         everything = max(1, self._searcher.num_docs)
         wanted = least
-        tied: float | None = None
+        tied = _steps(EQUAL_SCORE) if question.by_time else None
         while True:
             wanted = min(wanted + _FETCHED_BESIDE, everything)
-            order = None if tied is None else TIME
             still.require()
-            hits = self._searcher.search(query, wanted, count=False, order_by_field=order).hits
-            complete = len(hits) < wanted or wanted == everything
-            sure = len(hits) if complete else _above_the_lowest(hits)
+            look = self._look(query, wanted, tied)
+            complete = len(look.keys) < wanted or wanted == everything
+            sure = len(look.keys) if complete else look.before_the_last()
             if complete or sure >= (least if logs is None else 1):
-                if tied is not None:
-                    hits = [(tied, address) for _, address in hits]
                 portion = _PORTION if logs is None else logs + logs // 4
-                ranked = self._ranked(hits, sure, portion)
+                ranked = self._ranked(look, sure, portion)
                 return list(ranked if logs is None else islice(_best(ranked), logs)), complete
-            if tied is None and not sure and self._all_tie(query, hits[0]):
-                tied, wanted = hits[0][0], least
+            if tied is None and not sure and self._lowest(query) == -look.keys[0]:
+                tied, wanted = -look.keys[0], least
             else:
                 wanted *= _MORE
 
-    def _all_tie(self, query: tantivy.Query, best: _Scored) -> bool:
-        """Whether every hit has the score of the best one."""
-        found: Any = self._searcher.search(query, 1)  # its type lacks the count
-        lowest = self._searcher.search(query, 1, count=False, offset=found.count - 1).hits
-        return bool(lowest) and _shown(lowest[0]) == _shown(best)
+    def _look(self, query: tantivy.Query, most: int, tied: int | None) -> _Look:
+        """Some documents that answer: the best, or the newest where all have one score."""
+        if tied is None:
+            hits = self._searcher.search(query, most, count=False).hits
+            keys = [-_steps(score) for score, _ in hits]
+        else:
+            # Told that nobody asks for scores, it does not read what they are made of.
+            query = tantivy.Query.const_score_query(query, EQUAL_SCORE)
+            hits = self._searcher.search(query, most, count=False, order_by_field=TIME).hits
+            keys = [-cast("int", time) for time, _ in hits]
+        return _Look(keys, [address for _, address in hits], tied)
 
-    def _ranked(self, hits: Sequence[_Scored], end: int, portion: int) -> Iterator[_Ranked]:
-        """The hits before ``end`` in order; what they are is looked up as they are taken."""
+    def _lowest(self, query: tantivy.Query) -> int:
+        """The score of the last answer, in steps."""
+        turned = tantivy.Query.boost_query(query, -1.0)  # the last becomes the first
+        ((score, _),) = self._searcher.search(turned, 1, count=False).hits
+        return _steps(-score)
+
+    def _ranked(self, look: _Look, end: int, portion: int) -> Iterator[_Ranked]:
+        """The documents of a look before ``end``, in order; looked up as they are taken."""
         at = 0
         while at < end:
-            to = _end_of_equals(hits, min(at + portion, end), end)
-            yield from self._in_order(hits[at:to])
+            to = bisect_right(look.keys, look.keys[min(at + portion, end) - 1], at, end)
+            yield from self._in_order(look.part(at, to))
             at = to
 
-    def _in_order(self, hits: Sequence[_Scored]) -> Iterator[_Ranked]:
-        """Hits in order, of which none has the score of one that is left out."""
-        addresses = [address for _, address in hits]
-        times = self._column(TIME, addresses)
-        if (one := _falling(hits[0])) == _falling(hits[-1]):
-            falling = [one] * len(hits)
+    def _in_order(self, look: _Look) -> Iterator[_Ranked]:
+        """Documents in order, of which none has the key of one that is left out."""
+        keys, addresses = look.keys, look.addresses
+        if look.tied is None:
+            falling, times = keys, [-time for time in self._column(TIME, addresses)]
         else:
-            falling = [-round(score, _DIGITS) for score, _ in hits]
-        if len(hits) <= _PORTION:
+            falling, times = [-look.tied] * len(keys), keys
+        if len(keys) <= _PORTION:
             yield from self._sorted(falling, times, addresses)
             return
         # Where many have one score, time tells most of them apart.
-        if falling[0] == falling[-1]:
-            order = sorted(range(len(hits)), key=times.__getitem__, reverse=True)
-        else:
-            order = sorted(range(len(hits)), key=lambda each: (falling[each], -times[each]))
+        order = sorted(range(len(keys)), key=lambda each: (falling[each], times[each]))
         at = 0
         while at < len(order):
             to = min(at + _PORTION, len(order))
@@ -352,14 +376,14 @@ class TantivyObservation:
             at = to
 
     def _sorted(
-        self, falling: list[float], times: list[int], addresses: list[tantivy.DocAddress]
+        self, falling: list[int], times: list[int], addresses: list[tantivy.DocAddress]
     ) -> list[_Ranked]:
-        """Some hits in the order of the contract."""
-        logs = map(self._logs.log, repeat(self._searcher), self._column(LOG, addresses), addresses)
+        """Some documents in the order of the contract; times are falling too."""
+        logs = self._logs.of(self._searcher, self._column(LOG, addresses), addresses)
         seqs = self._column(SEQ, addresses)
         return sorted(
             [
-                _Ranked(score, -time, session_id, seq, epoch)
+                (score, time, session_id, seq, epoch)
                 for score, time, (session_id, epoch), seq in zip(
                     falling, times, logs, seqs, strict=True
                 )
@@ -375,26 +399,13 @@ def _best(ranked: Iterable[_Ranked]) -> Iterator[_Ranked]:
     """The first of each log."""
     seen: set[tuple[str, int]] = set()
     for each in ranked:
-        log = (each.session_id, each.epoch)
+        _, _, session_id, _, epoch = each
+        log = (session_id, epoch)
         if log not in seen:
             seen.add(log)
             yield each
 
 
-def _shown(hit: _Scored) -> float:
-    """The score of a hit, as far as it decides an order."""
-    return round(hit[0], _DIGITS)
-
-
-def _falling(hit: _Scored) -> float:
-    return -_shown(hit)
-
-
-def _above_the_lowest(hits: Sequence[_Scored]) -> int:
-    """How many of some hits have a higher score than the last."""
-    return bisect_left(hits, _falling(hits[-1]), key=_falling)
-
-
-def _end_of_equals(hits: Sequence[_Scored], at: int, end: int) -> int:
-    """Where those end that have the score of the hit before ``at``."""
-    return bisect_right(hits, _falling(hits[at - 1]), at, end, key=_falling)
+def _steps(score: float) -> int:
+    """A score as far as it decides an order."""
+    return int(score * _STEPS + 0.5)
