@@ -31,7 +31,7 @@ from sessiongraph.search.admission import Admission
 from sessiongraph.search.indexing import Indexing
 from sessiongraph.search.ports import Hit
 from sessiongraph.search.question import IndexFilter, MatchMode, Question, SearchText
-from sessiongraph.search.snippets import Snippet, snippet_of
+from sessiongraph.search.snippets import Snippet, SnippetMaker
 from sessiongraph.search.walks import Asked, Walk, Walks
 from sessiongraph.text import semantic_text
 
@@ -304,10 +304,10 @@ class Search:
         self, admission: Admission, hits: Sequence[Hit], text: SearchText
     ) -> list[EventHit]:
         events = await admission.read(hits)
-        most = self._limits.snippet_chars
+        maker = SnippetMaker(text, self._limits.snippet_chars)
 
         def snippets() -> list[EventHit]:
-            return [EventHit(each, snippet_of(_text_of(each), text, most)) for each in events]
+            return [EventHit(each, maker.snippet(_text_of(each))) for each in events]
 
         if sum(len(each.event.payload) for each in events) <= _SHORT_PAYLOADS:
             return snippets()

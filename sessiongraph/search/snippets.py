@@ -12,11 +12,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from itertools import chain
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
 
 from sessiongraph.search.analysis import Word, is_cjk, words_of
 from sessiongraph.search.question import SearchText, Term
@@ -24,6 +25,9 @@ from sessiongraph.search.question import SearchText, Term
 _ELLIPSIS: Final = "…"
 _UNEVEN_SPACE: Final = re.compile(r" ?[^\S ]\s*| {2,}\s*")
 """Runs of white space that are more than one space."""
+
+_SPACE_OF_ASCII: Final = "\t\n\v\f\r\x1c\x1d\x1e\x1f"
+"""White space but the plain one."""
 
 _LEAD: Final = 4
 """The share of a snippet that stands before the first match: one part in so many."""
@@ -45,41 +49,61 @@ _Match = tuple[int, int, Term]
 _Spans = list[tuple[int, int]]
 
 
-class Span(NamedTuple):
+class Span(msgspec.Struct, frozen=True, gc=False):
     """Code points of a snippet, the end excluded."""
 
     start: int
     end: int
 
 
-class Snippet(NamedTuple):
+class Snippet(msgspec.Struct, frozen=True):
     """A piece of a text and what matches in it, in order, none overlapping."""
 
     text: str
     highlights: tuple[Span, ...]
 
 
-def snippet_of(text: str, wanted: SearchText, most: int) -> Snippet:
-    """The piece of a text around its first best match, of at most ``most`` code points."""
-    letters = _letters_of(wanted)
-    spans = [] if letters is None else letters.first_of_one(text, most)
-    if not spans:
-        spans = _best_spans(_matches(text, wanted, letters), len(wanted.terms), most)
-    start = spans[0][0] if spans else 0
-    low = _last_cut(text, start - most) if start > most else 0
-    high = start + _LOOKED_AT * most
-    high = _last_cut(text, high) if high < len(text) else len(text)
-    piece, place_of = _with_single_spaces(text, low, high)
-    cut_before = low > 0 and bool(text[:low].strip())
-    cut_behind = high < len(text) and bool(text[high:].strip())
-    if piece is not text:
-        spans = [(place_of(at), place_of(end)) for at, end in spans if end <= high]
-    return _cut(piece, spans, most, cut_before, cut_behind)
+class SnippetMaker:
+    """Makes the snippets of one search.
+
+    most: code points of a snippet.
+    """
+
+    def __init__(self, wanted: SearchText, most: int) -> None:
+        self._wanted = wanted
+        self._most = most
+        self._letters = _Letters.of(wanted)
+
+    def snippet(self, text: str) -> Snippet:
+        """The piece of a text around its first best match."""
+        most = self._most
+        spans = self._spans(text)
+        start = spans[0][0] if spans else 0
+        low = _last_cut(text, start - most) if start > most else 0
+        high = start + _LOOKED_AT * most
+        high = _last_cut(text, high) if high < len(text) else len(text)
+        cut_before = low > 0 and not text[:low].isspace()
+        cut_behind = high < len(text) and not text[high:].isspace()
+        piece, spans = _with_single_spaces(text, low, high, spans)
+        return _cut(piece, spans, most, cut_before, cut_behind)
+
+    def _spans(self, text: str) -> _Spans:
+        """Where the words stand that are shown.
+
+        Most texts spell a term just as it was asked for, but for its case; then its letters, or
+        else a pattern, find it fast. Where that finds too little, places are compared one by one.
+        """
+        if self._letters is not None:
+            spans = self._letters.spans(text, self._most)
+            if spans is not None:
+                return spans
+        matches = _pattern_matches(text, self._wanted) or _place_matches(text, self._wanted)
+        return _best_spans(matches, len(self._wanted.terms), self._most)
 
 
 def _cut(piece: str, spans: _Spans, most: int, cut_before: bool, cut_behind: bool) -> Snippet:
     if len(piece) <= most and not cut_before and not cut_behind:
-        return Snippet(piece, tuple(map(Span._make, spans)))
+        return Snippet(piece, tuple([Span(at, end) for at, end in spans]))
     first = spans[0][0] if spans else 0
     start = 0
     if cut_before or len(piece) > most:
@@ -99,26 +123,23 @@ def _cut(piece: str, spans: _Spans, most: int, cut_before: bool, cut_behind: boo
     shown = piece[start:end].rstrip(" ")
     shift = len(before) - start
     shown_end = start + len(shown)
-    highlights = tuple(
-        [
-            Span(at + shift, min(shown_end, end) + shift)
-            for at, end in spans
-            if start <= at < shown_end
-        ]
-    )
-    return Snippet(f"{before}{shown}{behind}", highlights)
+    highlights = [Span(at + shift, end + shift) for at, end in spans if start <= at < shown_end]
+    if highlights and highlights[-1].end > shown_end + shift:
+        highlights[-1] = Span(highlights[-1].start, shown_end + shift)
+    return Snippet(f"{before}{shown}{behind}", tuple(highlights))
 
 
-def _with_single_spaces(text: str, low: int, high: int) -> tuple[str, Callable[[int], int]]:
-    """A piece of a text without runs of white space, and where each of its places went."""
+def _with_single_spaces(text: str, low: int, high: int, spans: _Spans) -> tuple[str, _Spans]:
+    """A piece of a text without runs of white space, and where those of some spans went in it."""
     while low < high and text[low].isspace():
         low += 1
     while low < high and text[high - 1].isspace():
         high -= 1
     piece = text[low:high]
-    # Of white space, only the plain one counts as printable.
-    if (piece.isprintable() and "  " not in piece) or " ".join(piece.split()) == piece:
-        return piece, lambda place: place - low
+    if _has_single_spaces(piece):
+        if low == 0 and high == len(text):
+            return piece, spans
+        return piece, [(at - low, end - low) for at, end in spans if end <= high]
     pieces: list[str] = []
     ends: list[int] = [low]
     shifts: list[int] = [low]
@@ -131,7 +152,20 @@ def _with_single_spaces(text: str, low: int, high: int) -> tuple[str, Callable[[
         shifts.append(shifts[-1] + end - start - len(kept))
         at = end
     pieces.append(text[at:high])
-    return "".join(pieces), lambda place: place - shifts[bisect_right(ends, place) - 1]
+
+    def place_of(place: int) -> int:
+        return place - shifts[bisect_right(ends, place) - 1]
+
+    moved = [(place_of(at), place_of(end)) for at, end in spans if end <= high]
+    return "".join(pieces), moved
+
+
+def _has_single_spaces(piece: str) -> bool:
+    """Whether a piece that begins and ends with no white space has only single spaces."""
+    if piece.isascii():
+        return "  " not in piece and not any(map(piece.__contains__, _SPACE_OF_ASCII))
+    # Of white space, only the plain one counts as printable.
+    return (piece.isprintable() and "  " not in piece) or " ".join(piece.split()) == piece
 
 
 def _best_spans(matches: Iterable[_Match], terms: int, most: int) -> _Spans:
@@ -141,7 +175,7 @@ def _best_spans(matches: Iterable[_Match], terms: int, most: int) -> _Spans:
     best: list[_Match] = []
     best_count = 0
     recent: deque[_Match] = deque()
-    held: Counter[Term] = Counter()
+    held: dict[Term, int] = {}
     chosen_end = -1
     for match in matches:
         _, end, term = match
@@ -151,7 +185,7 @@ def _best_spans(matches: Iterable[_Match], terms: int, most: int) -> _Spans:
             best.append(match)
             continue
         recent.append(match)
-        held[term] += 1
+        held[term] = held.get(term, 0) + 1
         while end - recent[0][0] > most and len(recent) > 1:
             gone = recent.popleft()[2]
             held[gone] -= 1
@@ -192,96 +226,103 @@ def _apart(matches: list[_Match]) -> _Spans:
     return joined
 
 
-def _matches(text: str, wanted: SearchText, letters: _Letters | None) -> Iterable[_Match]:
-    """Every occurrence of every term, by its end.
-
-    Most texts spell a term just as it was asked for, but for its case; then its letters, or else a
-    pattern, find it fast. Where that finds too little, places are compared one by one.
-    """
-    if letters is not None:
-        found = letters.matches(text)
-        if found is not None:
-            return found
-    pattern = _pattern_of(wanted)
-    if pattern is not None:
-        missing = set(range(len(wanted.terms)))
-        for each in pattern.finditer(text):
-            missing.discard((each.lastindex or 1) - 1)
-            if not missing:
-                return _pattern_matches(pattern, text, wanted)
-    return _place_matches(text, wanted)
-
-
 class _Letters:
     """Terms that can be looked for letter by letter: single words of ASCII, or one run of CJK."""
 
     def __init__(self, terms: dict[str, Term], *, are_words: bool) -> None:
         self._terms = terms
         self._are_words = are_words
-        either = "|".join(map(re.escape, terms))
-        self._pattern = re.compile(f"(?:{either})(?![a-z0-9])" if are_words else either)
 
-    def first_of_one(self, text: str, most: int) -> _Spans:
-        """Where the one term is first, and where else in a window from there; none for several."""
-        if len(self._terms) > 1 or (self._are_words and not text.isascii()):
-            return []
-        if self._are_words:
-            text = text.lower()
-        first = next(self._found(text), None)
-        if first is None:
-            return []
-        at, end, _ = first
-        last_end = at + most
-        spans = [(at, end)]
-        # One more, so that a word that goes on behind the window is not taken for a whole one.
-        for found in self._pattern.finditer(text, end, last_end + 1):
-            at, end = span = found.span()
-            if end <= last_end and not (self._are_words and text[at - 1].isalnum()):
-                spans.append(span)
-        return spans
+    @classmethod
+    def of(cls, wanted: SearchText) -> _Letters | None:
+        """None where some need more care."""
+        terms = wanted.terms
+        if len(terms) > _PLACES_IN_A_PATTERN:
+            return None
+        if len(terms) == 1 and all(map(is_cjk, terms[0])):
+            return cls({"".join(terms[0]): terms[0]}, are_words=False)
+        if all(len(term) == 1 and term[0].isascii() for term in terms):
+            return cls({term[0]: term for term in terms}, are_words=True)
+        return None
 
-    def matches(self, text: str) -> Iterable[_Match] | None:
-        """All matches, none overlapping; None where a term may be there in another spelling."""
+    def spans(self, text: str, most: int) -> _Spans | None:
+        """Those of the best window of a text; None where a term may stand in another spelling."""
         if self._are_words:
             if not text.isascii():
                 return None
             text = text.lower()
-        found = self._found(text)
-        first: list[_Match] = []
-        missing = set(self._terms)
-        for match in found:
-            first.append(match)
-            missing.discard(text[match[0] : match[1]])
-            if not missing:
-                return chain(first, found)
-        # A word that is nowhere in a text, not even inside another one, has no other spelling.
-        if not self._are_words or any(letters in text for letters in missing):
-            return None
-        return first
+        first: dict[str, int] = {}
+        for letters in self._terms:
+            at = self._next(text, letters, 0)
+            if at >= 0:
+                first[letters] = at
+            # What is nowhere in a text, not even inside another word, has no other spelling.
+            elif not self._are_words or letters in text:
+                return None
+        start = min(first.values(), default=0)
+        spans: _Spans = []
+        for letters, at in first.items():
+            if at + len(letters) > start + most and len(first) > 1:
+                return _best_spans(self._in_turn(text, first), len(self._terms), most)
+            spans.append((at, at + len(letters)))
+            spans += self._between(text, letters, at + len(letters), start + most)
+        if len(first) > 1:
+            spans.sort()
+        return spans
 
-    def _found(self, text: str) -> Iterator[_Match]:
-        terms, are_words = self._terms, self._are_words
-        for found in self._pattern.finditer(text):
-            at, end = found.span()
-            if not (are_words and text[at - 1 : at].isalnum()):
-                yield at, end, terms[found.group()]
+    def _between(self, text: str, letters: str, low: int, high: int) -> _Spans:
+        """Where a term stands between two places."""
+        spans: _Spans = []
+        at = text.find(letters, low, high)
+        while at >= 0:
+            end = at + len(letters)
+            if not self._are_words or _is_word(text, at, end):
+                spans.append((at, end))
+            at = text.find(letters, end, high)
+        return spans
+
+    def _in_turn(self, text: str, following: dict[str, int]) -> Iterator[_Match]:
+        """All matches in order; ``following``: the next of each term."""
+        while following:
+            letters = min(following, key=following.__getitem__)
+            at = following[letters]
+            yield at, at + len(letters), self._terms[letters]
+            following[letters] = self._next(text, letters, at + len(letters))
+            if following[letters] < 0:
+                del following[letters]
+
+    def _next(self, text: str, letters: str, at: int) -> int:
+        """Where a term stands next; -1 for nowhere."""
+        at = text.find(letters, at)
+        while at >= 0 and self._are_words:
+            end = at + len(letters)
+            if _is_word(text, at, end):
+                break
+            at = text.find(letters, end)
+        return at
 
 
-@lru_cache(maxsize=64)
-def _letters_of(wanted: SearchText) -> _Letters | None:
-    terms = wanted.terms
-    if len(terms) > _PLACES_IN_A_PATTERN:
+def _is_word(text: str, at: int, end: int) -> bool:
+    """Whether a piece of a text of ASCII is no part of a longer word."""
+    return not (text[at - 1 : at].isalnum() or text[end : end + 1].isalnum())
+
+
+def _pattern_matches(text: str, wanted: SearchText) -> Iterator[_Match] | None:
+    """Terms as they are mostly spelt; None where one of them is not found so."""
+    pattern = _pattern_of(wanted)
+    if pattern is None:
         return None
-    if all(len(term) == 1 and term[0].isascii() for term in terms):
-        return _Letters({term[0]: term for term in terms}, are_words=True)
-    if len(terms) == 1 and all(map(is_cjk, terms[0])):
-        return _Letters({"".join(terms[0]): terms[0]}, are_words=False)
-    return None
-
-
-def _pattern_matches(pattern: re.Pattern[str], text: str, wanted: SearchText) -> Iterator[_Match]:
-    for found in pattern.finditer(text):
-        yield *found.span(), wanted.terms[(found.lastindex or 1) - 1]
+    missing = set(range(len(wanted.terms)))
+    for each in pattern.finditer(text):
+        missing.discard((each.lastindex or 1) - 1)
+        if not missing:
+            break
+    else:
+        return None
+    return (
+        (*found.span(), wanted.terms[(found.lastindex or 1) - 1])
+        for found in pattern.finditer(text)
+    )
 
 
 @lru_cache(maxsize=64)

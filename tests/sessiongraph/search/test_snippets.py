@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sessiongraph.errors import InvalidQuery
 from sessiongraph.search.question import MatchMode, SearchText
-from sessiongraph.search.snippets import Snippet, snippet_of
+from sessiongraph.search.snippets import Snippet, SnippetMaker
 from tests.contracts.search_index import modes, texts
 from tests.plain_search import plain_match, plain_words, stands_in
 
@@ -24,7 +24,7 @@ long_texts = st.lists(
 
 
 def shown(text: str, query: str, most: int = 240, mode: MatchMode = MatchMode.ALL) -> Snippet:
-    return snippet_of(text, SearchText.of(query, mode, 20_000), most)
+    return SnippetMaker(SearchText.of(query, mode, 20_000), most).snippet(text)
 
 
 def marked(snippet: Snippet) -> list[str]:
@@ -37,7 +37,7 @@ def test_what_always_holds_of_a_snippet(text: str, query: str, mode: MatchMode, 
         wanted = SearchText.of(query, mode, 20_000)
     except InvalidQuery:
         return
-    snippet = snippet_of(text, wanted, most)
+    snippet = SnippetMaker(wanted, most).snippet(text)
     assert len(snippet.text) <= most
     assert "  " not in snippet.text
     assert not any(character in snippet.text for character in "\n\t")
