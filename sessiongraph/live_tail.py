@@ -188,27 +188,22 @@ class TailedLog:
         return found
 
     @staticmethod
-    async def at_each(
-        wanted: Sequence[tuple[TailedLog, Collection[Seq]]],
-    ) -> list[dict[Seq, PlacedEvent]]:
-        """What :meth:`at` answers for each of some logs of one observation, read in one go."""
-        answers: list[dict[Seq, PlacedEvent]] = []
-        beside: list[tuple[LiveTail, dict[Seq, PlacedEvent]]] = []
-        stored: list[tuple[StoredSession, Collection[Seq]]] = []
-        for log, seqs in wanted:
-            tail = log._tail
-            found = {seq: tail.events[seq] for seq in seqs if seq in tail.events}
-            answers.append(found)
-            rest = [seq for seq in seqs if seq not in found]
-            if rest and log._stored is not None:
+    async def each_at(wanted: Sequence[tuple[TailedLog, Seq]]) -> list[PlacedEvent | None]:
+        """The event with some seq in each of some logs of one observation, read together."""
+        answers: list[PlacedEvent | None] = []
+        stored: list[tuple[StoredSession, Seq]] = []
+        places: list[int] = []
+        for log, seq in wanted:
+            placed = log._tail.events.get(seq)
+            if placed is None and log._stored is not None:
                 reader = log._reader
-                stored.append((log._stored, rest))
-                beside.append((tail, found))
+                stored.append((log._stored, seq))
+                places.append(len(answers))
+            answers.append(placed)
         if stored:
-            for (tail, found), events in zip(beside, await reader.at_each(stored), strict=True):
-                if tail.replacers:
-                    events = {seq: tail.corrected(placed) for seq, placed in events.items()}
-                found.update(events)
+            for place, placed in zip(places, await reader.each_at(stored), strict=True):
+                tail = wanted[place][0]._tail
+                answers[place] = placed if placed is None else tail.corrected(placed)
         return answers
 
     async def payloads(self, seqs: Collection[Seq]) -> dict[Seq, bytes]:

@@ -245,10 +245,10 @@ class LogReader(Protocol):
         """The events with these seqs, those that exist."""
         ...
 
-    async def at_each(
-        self, wanted: Sequence[tuple[StoredSession, Collection[Seq]]]
-    ) -> list[dict[Seq, PlacedEvent]]:
-        """What :meth:`at` answers for each of some logs, read in one go."""
+    async def each_at(
+        self, wanted: Sequence[tuple[StoredSession, Seq]]
+    ) -> list[PlacedEvent | None]:
+        """The event with some seq in each of some logs, read together; None where there is none."""
         ...
 
     async def payloads(self, session: StoredSession, seqs: Collection[Seq]) -> dict[Seq, bytes]:

@@ -286,10 +286,10 @@ class PlainReader:
         log, wanted = self.log_of(session), set(seqs)
         return {event.seq: log.placed(event) for event in log.events if event.seq in wanted}
 
-    async def at_each(
-        self, wanted: Sequence[tuple[StoredSession, Collection[Seq]]]
-    ) -> list[dict[Seq, PlacedEvent]]:
-        return [await self.at(session, seqs) for session, seqs in wanted]
+    async def each_at(
+        self, wanted: Sequence[tuple[StoredSession, Seq]]
+    ) -> list[PlacedEvent | None]:
+        return [(await self.at(session, [seq])).get(seq) for session, seq in wanted]
 
     async def payloads(self, session: StoredSession, seqs: Collection[Seq]) -> dict[Seq, bytes]:
         log, wanted = self.log_of(session), set(seqs)

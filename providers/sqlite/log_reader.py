@@ -59,6 +59,9 @@ _LONG_PAGE: Final = 128
 
 _INTERRUPTED_EVERY_S: Final = 0.01
 
+_MUCH_OCTETS: Final = 256 << 10
+"""Payloads that are read, about, before others get their turn on the event loop."""
+
 _ENTRY_PAGE_ROWS: Final = 256
 _ENTRY_PAGE_BYTES: Final = 4 << 20
 
@@ -298,39 +301,47 @@ class SqliteLogReader:
 
         return await self._here(read)
 
-    async def at_each(
-        self, wanted: Sequence[tuple[StoredSession, Collection[Seq]]]
-    ) -> list[dict[Seq, PlacedEvent]]:
-        """What :meth:`at` answers for each of some logs, read in one go."""
-
-        def read() -> dict[int, EventRow]:
-            ids = {
+    async def each_at(
+        self, wanted: Sequence[tuple[StoredSession, Seq]]
+    ) -> list[PlacedEvent | None]:
+        """The event with some seq in each of some logs."""
+        rows = await self._rows_with(
+            [
                 session.log << SEQ_SHIFT | seq
-                for session, seqs in wanted
-                for seq in seqs
+                for session, seq in wanted
                 if 0 <= seq <= session.last_seq
-            }
-            rows: dict[int, EventRow] = {}
-            for batch in _batches(sorted(ids)):
-                sql = f"SELECT {ROW_COLUMNS} FROM events WHERE id IN ({_marks(batch)})"
-                rows.update((row[0], row) for row in self._connection.execute(sql, batch))
-            return rows
-
-        rows = await self._here(read)
-        answers: list[dict[Seq, PlacedEvent]] = []
-        for session, seqs in wanted:
-            found: dict[Seq, PlacedEvent] = {}
-            in_runs: list[Seq] = []
-            for seq in seqs:
-                row = rows.get(session.log << SEQ_SHIFT | seq)
-                if row is None or row[4] is not None:
-                    in_runs.append(seq)
-                else:
-                    found[seq] = self._placed(session, row)
-            if in_runs:
-                found.update(await self.at(session, in_runs))
-            answers.append(found)
+            ]
+        )
+        answers: list[PlacedEvent | None] = []
+        for session, seq in wanted:
+            row = rows.get(session.log << SEQ_SHIFT | seq)
+            if row is None or row[4] is not None:  # it can be inside a run
+                answers.append((await self.at(session, [seq])).get(seq))
+            else:
+                answers.append(self._placed(session, row))
         return answers
+
+    async def _rows_with(self, ids: Collection[int]) -> dict[int, EventRow]:
+        """Rows of any logs, by their ids; where they are large, others get their turn between."""
+        rows: dict[int, EventRow] = {}
+
+        def read(batch: Sequence[int]) -> bool:
+            """Whether that were all; no more are begun with when it is much already."""
+            octets = 0
+            sql = f"SELECT {ROW_COLUMNS} FROM events WHERE id IN ({_marks(batch)})"
+            with closing(self._connection.execute(sql, batch)) as found:
+                for row in found:
+                    rows[row[0]] = row
+                    octets += len(row[10])
+                    if octets > _MUCH_OCTETS:
+                        return False
+            return True
+
+        for batch in _batches(list(ids)):
+            while not await self._here(partial(read, batch)):
+                batch = [each for each in batch if each not in rows]
+                await asyncio.sleep(0)
+        return rows
 
     async def payloads(self, session: StoredSession, seqs: Collection[Seq]) -> dict[Seq, bytes]:
         """Whole payloads, streams included."""

@@ -18,11 +18,8 @@ from sessiongraph.live_tail import TailedLog
 from sessiongraph.search.ports import Hit
 from sessiongraph.search.walks import Walk
 
-_READ_FIRST, _MOST_READ = 5, 100
-"""Events that are read together."""
-
 _LARGE_PAYLOADS: Final = 256 << 10
-"""Octets that are read, about, before others get their turn on the event loop."""
+"""Octets that are unpacked, about, before others get their turn on the event loop."""
 
 _MOVING: Final = frozenset({EventSurface.CURRENT, EventSurface.SHADOWED})
 
@@ -61,7 +58,7 @@ class Admission:
     async def passing(self, hits: Sequence[Hit], walk: Walk) -> list[Hit]:
         """Those that pass, in order."""
         await self._know({hit.session_id for hit in hits})
-        passing = [hit for hit in hits if self._is_there(hit)]
+        passing = self._still_there(hits)
         if not self._include_inherited:
             passing = await self._own(passing)
         if self.depends_on_placement:
@@ -71,24 +68,19 @@ class Admission:
     async def read(self, hits: Sequence[Hit]) -> list[PlacedEvent]:
         """The events of some hits that are still there, in order."""
         await self._know({hit.session_id for hit in hits})
-        there = [hit for hit in hits if self._is_there(hit)]
-        found: dict[tuple[str, Seq], PlacedEvent] = {}
-        at, together = 0, _READ_FIRST
-        while at < len(there):
-            wanted: defaultdict[str, list[Seq]] = defaultdict(list)
-            for hit in there[at : at + together]:
-                wanted[hit.session_id].append(hit.seq)
-            at += together
-            octets = 0
-            logs = [(self.session(session_id).log, seqs) for session_id, seqs in wanted.items()]
-            for session_id, events in zip(wanted, await TailedLog.at_each(logs), strict=True):
-                for seq, placed in events.items():
-                    found[session_id, seq] = placed
-                    octets += len(placed.event.payload)
+        there = self._still_there(hits)
+        found: list[PlacedEvent] = []
+        octets = 0
+        logs = [(self.session(hit.session_id).log, hit.seq) for hit in there]
+        for placed in await TailedLog.each_at(logs):
+            if placed is None:
+                continue
+            found.append(placed)
+            octets += len(placed.event.payload)
             if octets > _LARGE_PAYLOADS:
                 await asyncio.sleep(0)
-            together = max(1, min(_MOST_READ, together * _LARGE_PAYLOADS // max(octets, 1)))
-        return [found[key] for hit in there if (key := (hit.session_id, hit.seq)) in found]
+                octets = 0
+        return found
 
     async def _know(self, ids: Collection[str]) -> None:
         unknown = [session_id for session_id in ids if session_id not in self._known]
@@ -107,14 +99,16 @@ class Admission:
             and (wanted is None or is_available(session, wanted))
         )
 
-    def _is_there(self, hit: Hit) -> bool:
-        """Whether the log that the index knew is the one of this observation, and admitted."""
-        session = self._admitted.get(hit.session_id)
-        return (
-            session is not None
+    def _still_there(self, hits: Sequence[Hit]) -> list[Hit]:
+        """Those whose log is the one that the index knew, in this observation, and admitted."""
+        admitted = self._admitted
+        return [
+            hit
+            for hit in hits
+            if (session := admitted.get(hit.session_id)) is not None
             and (session.epoch == hit.epoch or session.epoch == 0)
             and hit.seq <= session.last_seq
-        )
+        ]
 
     async def _own(self, hits: Sequence[Hit]) -> list[Hit]:
         """Those that are no copies of what the parent still has."""

@@ -92,11 +92,11 @@ async def answers(observation: Observation, session: LogicalSession, log: Log) -
     seqs = range(-1, len(log) + 1)
     here = range(len(log))
     at = await session.log.at(seqs)
-    together = await TailedLog.at_each([(session.log, seqs), (session.log, [])])
-    assert [{seq: told_placed(each) for seq, each in found.items()} for found in together] == [
-        {seq: told_placed(each) for seq, each in at.items()},
-        {},
-    ]
+    together = await TailedLog.each_at([(session.log, seq) for seq in seqs])
+    assert {each.seq: told_placed(each) for each in together if each is not None} == {
+        seq: told_placed(each) for seq, each in at.items()
+    }
+    assert [each is None for each in together] == [seq not in at for seq in seqs]
     page = PageRequest(first=200)
     documents = (await observation.list_documents(session, ALL_EVENTS, page)).items
     window = [await observation.event_window(session, seq, 2, 3) for seq in here]
