@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -154,9 +154,15 @@ class CorpusView:
             if not all(map(self._is_open, ids)):
                 raise
             return {session_id: self._from_memory(session_id) for session_id in ids}
+        here, ahead, followed = self._live.ids, self._live.ahead, self._live.followed
         found: dict[str, LogicalSession] = {}
         for session_id in ids:
-            session = self._session(session_id, stored.get(session_id))
+            row = stored.get(session_id)
+            session: LogicalSession | None = None
+            if session_id in here or session_id in ahead:
+                session = self._session(session_id, row)
+            elif row is not None:
+                session = self._as_stored(row, live=session_id in followed)
             if session is not None:
                 found[session_id] = session
         return found
@@ -496,13 +502,17 @@ class Corpus:
 
         show: makes the view of the two places.
         """
-        async with AsyncExitStack() as resources:
-            # The live half is captured first: what is committed in between is then in both parts,
-            # never in neither, and a tail begins where the stored log ends.
-            live = self._live.view()
-            reader, failure = None, None
-            try:
-                reader = await resources.enter_async_context(self._store.observe())
-            except PersistenceFailed as error:
-                failure = error
-            yield show(reader, live, failure)
+        # The live half is captured first: what is committed in between is then in both parts,
+        # never in neither, and a tail begins where the stored log ends.
+        live = self._live.view()
+        is_read = False
+        try:
+            async with self._store.observe() as reader:
+                is_read = True
+                yield show(reader, live, None)
+        except PersistenceFailed as error:
+            if is_read:
+                raise
+            failure = error
+        if not is_read:
+            yield show(None, live, failure)

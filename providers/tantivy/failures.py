@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from types import TracebackType
 
 from sessiongraph.errors import IndexFailed
 
 
-@contextmanager
-def index_failures(done: str) -> Iterator[None]:
-    """Turn whatever goes wrong inside into an :class:`IndexFailed`.
+class IndexFailures:
+    """Turns whatever goes wrong inside into an :class:`IndexFailed`.
 
     A panic of the library is no ``Exception``; it is told from those that end a program by name.
+    A class and not a generator, since each search goes in and out several times.
     """
-    try:
-        yield
-    except IndexFailed:
-        raise
-    except Exception as error:
-        raise IndexFailed(f"the index could not be {done}: {error}") from error
-    except BaseException as error:
-        if type(error).__name__ != "PanicException":
-            raise
-        raise IndexFailed(f"the index could not be {done}: {error}") from error
+
+    __slots__ = ("_done",)
+
+    def __init__(self, done: str) -> None:
+        self._done = done
+
+    def __enter__(self) -> None:
+        """Nothing has gone wrong yet."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
+        if error is None or isinstance(error, IndexFailed):
+            return
+        if isinstance(error, Exception) or type(error).__name__ == "PanicException":
+            raise IndexFailed(f"the index could not be {self._done}: {error}") from error

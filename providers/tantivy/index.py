@@ -32,7 +32,7 @@ from providers.tantivy.documents import (
     watermark_document,
     watermark_in,
 )
-from providers.tantivy.failures import index_failures
+from providers.tantivy.failures import IndexFailures
 from providers.tantivy.folder import IndexFolder
 from providers.tantivy.fresh import FreshDocument, Statistics
 from providers.tantivy.observations import FreshView, KnownLogs, TantivyObservation
@@ -115,7 +115,7 @@ class TantivyIndex:
             raise IndexFailed("there is no full-text index yet")
         index = cls(folder, None)
         try:
-            with index_failures("opened"):
+            with IndexFailures("opened"):
                 index._open()
         except BaseException:
             index._end_threads()
@@ -156,7 +156,7 @@ class TantivyIndex:
         """What is wrong with the files of the last commit, found by reading all of them."""
 
         def read() -> list[str]:
-            with index_failures("read"):
+            with IndexFailures("read"):
                 return list(damaged_files(self._folder.segments))
 
         return await asyncio.to_thread(read)
@@ -199,7 +199,7 @@ class TantivyIndex:
         """Run in a thread, one work at a time; a caller that leaves does not stop it."""
 
         def guarded() -> T:
-            with self._writing, index_failures("written"):
+            with self._writing, IndexFailures("written"):
                 return work()
 
         future = asyncio.get_running_loop().run_in_executor(thread, guarded)
@@ -240,14 +240,14 @@ class TantivyIndex:
     def _open_or_set_aside(self, *, whole: bool = False) -> None:
         """Open the index, or an empty one; ``whole``: read through however large it is."""
         try:
-            with index_failures("opened"):
+            with IndexFailures("opened"):
                 self._open()
                 self._compare_checksums(None if whole else _COMPARED_AT_OPENING)
                 return
         except IndexFailed as failure:
             self._drop()
             self._folder.set_aside(failure.message)
-        with index_failures("made"):
+        with IndexFailures("made"):
             self._open()
 
     def _compare_checksums(self, at_most: int | None) -> None:

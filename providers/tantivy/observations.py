@@ -40,7 +40,7 @@ from providers.tantivy.documents import (
     key_of,
     tokens_in_row,
 )
-from providers.tantivy.failures import index_failures
+from providers.tantivy.failures import IndexFailures
 from providers.tantivy.fresh import FreshDocument, Statistics, fresh_matches
 from providers.tantivy.queries import EQUAL_SCORE, of_log, of_session, query_of
 from sessiongraph.errors import IndexFailed
@@ -194,7 +194,7 @@ class TantivyObservation:
         for each in islice(self._fresh.documents, self._fresh.count):
             if each.key.session_id in wanted:
                 fresh[each.key.session_id].append(each)
-        with index_failures("read"):
+        with IndexFailures("read"):
             return [self._held_of(*log, fresh.get(log[0], ())) for log in logs]
 
     def _held_of(self, session_id: str, epoch: int, fresh: Sequence[FreshDocument]) -> Held:
@@ -245,7 +245,7 @@ class TantivyObservation:
     def _is_brief_search(self, question: Question) -> bool:
         """Whether few enough documents are looked at to find those that answer."""
         rows = [tokens_in_row(term) for term in question.text.terms]
-        with index_failures("read"):
+        with IndexFailures("read"):
             counts = [min(self._searcher.doc_freq(TEXT, token) for token in row) for row in rows]
         if len(rows) == len(rows[0]) == 1:
             return counts[0] <= _BRIEF_SCAN
@@ -253,7 +253,7 @@ class TantivyObservation:
         return candidates <= _BRIEF_SEARCH
 
     def _rank(self, question: Question, least: int, distinct: bool, wanted: _Wanted) -> Ranking:
-        with index_failures("read"):
+        with IndexFailures("read"):
             fresh = self._fresh.ranked(question)
             if distinct:
                 committed, complete = self._first_of_logs(question, least, wanted)
@@ -325,7 +325,7 @@ class TantivyObservation:
         """Some documents that answer: the best, or the newest where all have one score."""
         if tied is None:
             hits = self._searcher.search(query, most, count=False).hits
-            keys = [-_steps(score) for score, _ in hits]
+            keys = [-int(score * _STEPS + 0.5) for score, _ in hits]  # as _steps, at once
         else:
             # Told that nobody asks for scores, it does not read what they are made of.
             query = tantivy.Query.const_score_query(query, EQUAL_SCORE)

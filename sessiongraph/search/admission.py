@@ -13,7 +13,7 @@ from typing import Final
 
 from sessiongraph.corpus import CorpusView, LogicalSession, admits_session, is_available
 from sessiongraph.event import EventSurface, PlacedEvent, Seq
-from sessiongraph.filters import EventSelection, SessionSelection
+from sessiongraph.filters import ALL_SESSIONS, EventSelection, SessionSelection
 from sessiongraph.live_tail import TailedLog
 from sessiongraph.search.ports import Hit
 from sessiongraph.search.walks import Walk
@@ -36,6 +36,7 @@ class Admission:
     ) -> None:
         self._view = view
         self._sessions = sessions
+        self._admits_all = sessions == ALL_SESSIONS
         self._include_inherited = include_inherited
         self._surfaces = events.surfaces
         self._known: dict[str, LogicalSession | None] = {}
@@ -92,11 +93,11 @@ class Admission:
                     self._admitted[session_id] = session
 
     def _admits(self, session: LogicalSession) -> bool:
+        if session.conflict is not None or self._admits_all:
+            return session.conflict is None
         wanted = self._sessions.availability
-        return (
-            session.conflict is None
-            and admits_session(self._sessions, session)
-            and (wanted is None or is_available(session, wanted))
+        return admits_session(self._sessions, session) and (
+            wanted is None or is_available(session, wanted)
         )
 
     def _still_there(self, hits: Sequence[Hit]) -> list[Hit]:

@@ -110,7 +110,7 @@ _SPACE: Final = ord(" ")
 
 def is_cjk(place: str) -> bool:
     """Whether a place is a character of Chinese, Japanese or Korean."""
-    return len(place) == 1 and _SINGLE_CJK.match(place) is not None
+    return len(place) == 1 and not place.isascii() and _SINGLE_CJK.match(place) is not None
 
 
 @dataclass(frozen=True, slots=True)

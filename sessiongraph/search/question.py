@@ -73,12 +73,12 @@ class SearchText:
         for word in words_of(query):
             # Several places of one token (a ligature, a fraction) have the same ends.
             between = query[end : word.start] if word.start >= end else ""
-            joined = end >= 0 and is_cjk(word.place) == was_cjk and _JOINTS.fullmatch(between)
-            if joined:
+            cjk = is_cjk(word.place)
+            if end >= 0 and cjk == was_cjk and _JOINTS.fullmatch(between):
                 groups[-1].append(word.place)
             else:
                 groups.append([word.place])
-            end, was_cjk = word.end, is_cjk(word.place)
+            end, was_cjk = word.end, cjk
         places = tuple(place for group in groups for place in group)
         if not places:
             raise InvalidQuery("a query needs a letter, a digit or a symbol that can be found")

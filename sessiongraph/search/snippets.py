@@ -252,59 +252,55 @@ class _Letters:
                 return None
             text = text.lower()
         first: dict[str, int] = {}
+        following: dict[str, Iterator[int]] = {}
         for letters in self._terms:
-            at = self._next(text, letters, 0)
+            starts = self._starts(text, letters)
+            at = next(starts, -1)
             if at >= 0:
                 first[letters] = at
+                following[letters] = starts
             # What is nowhere in a text, not even inside another word, has no other spelling.
             elif not self._are_words or letters in text:
                 return None
-        start = min(first.values(), default=0)
+        last_end = min(first.values(), default=0) + most
+        if len(first) > 1 and any(at + len(letters) > last_end for letters, at in first.items()):
+            matches = self._in_turn(first, following)
+            return _best_spans(matches, len(self._terms), most)
         spans: _Spans = []
         for letters, at in first.items():
-            if at + len(letters) > start + most and len(first) > 1:
-                return _best_spans(self._in_turn(text, first), len(self._terms), most)
-            spans.append((at, at + len(letters)))
-            spans += self._between(text, letters, at + len(letters), start + most)
+            size = len(letters)
+            spans.append((at, at + size))
+            for at in following[letters]:
+                if at + size > last_end:
+                    break
+                spans.append((at, at + size))
         if len(first) > 1:
             spans.sort()
         return spans
 
-    def _between(self, text: str, letters: str, low: int, high: int) -> _Spans:
-        """Where a term stands between two places."""
-        spans: _Spans = []
-        at = text.find(letters, low, high)
-        while at >= 0:
-            end = at + len(letters)
-            if not self._are_words or _is_word(text, at, end):
-                spans.append((at, end))
-            at = text.find(letters, end, high)
-        return spans
-
-    def _in_turn(self, text: str, following: dict[str, int]) -> Iterator[_Match]:
-        """All matches in order; ``following``: the next of each term."""
-        while following:
-            letters = min(following, key=following.__getitem__)
-            at = following[letters]
+    def _in_turn(
+        self, first: dict[str, int], following: dict[str, Iterator[int]]
+    ) -> Iterator[_Match]:
+        """All matches in order."""
+        while first:
+            letters = min(first, key=first.__getitem__)
+            at = first[letters]
             yield at, at + len(letters), self._terms[letters]
-            following[letters] = self._next(text, letters, at + len(letters))
-            if following[letters] < 0:
-                del following[letters]
+            at = next(following[letters], -1)
+            if at >= 0:
+                first[letters] = at
+            else:
+                del first[letters]
 
-    def _next(self, text: str, letters: str, at: int) -> int:
-        """Where a term stands next; -1 for nowhere."""
-        at = text.find(letters, at)
-        while at >= 0 and self._are_words:
-            end = at + len(letters)
-            if _is_word(text, at, end):
-                break
+    def _starts(self, text: str, letters: str) -> Iterator[int]:
+        """Where a term stands, by itself if it is a word."""
+        size, are_words = len(letters), self._are_words
+        at = text.find(letters)
+        while at >= 0:
+            end = at + size
+            if not are_words or not (text[at - 1 : at].isalnum() or text[end : end + 1].isalnum()):
+                yield at
             at = text.find(letters, end)
-        return at
-
-
-def _is_word(text: str, at: int, end: int) -> bool:
-    """Whether a piece of a text of ASCII is no part of a longer word."""
-    return not (text[at - 1 : at].isalnum() or text[end : end + 1].isalnum())
 
 
 def _pattern_matches(text: str, wanted: SearchText) -> Iterator[_Match] | None:
