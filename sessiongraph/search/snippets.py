@@ -15,6 +15,7 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from heapq import heapify, heappop, heapreplace
 from typing import Final
 
 import msgspec
@@ -84,8 +85,14 @@ class SnippetMaker:
         high = _last_cut(text, high) if high < len(text) else len(text)
         cut_before = low > 0 and not text[:low].isspace()
         cut_behind = high < len(text) and not text[high:].isspace()
-        piece, spans = _with_single_spaces(text, low, high, spans)
-        return _cut(piece, spans, most, cut_before, cut_behind)
+        while low < high and text[low].isspace():
+            low += 1
+        while low < high and text[high - 1].isspace():
+            high -= 1
+        if not _has_single_spaces(text[low:high]):
+            text, spans = _with_single_spaces(text, low, high, spans)
+            low, high = 0, len(text)
+        return _cut(text, low, high, spans, most, cut_before, cut_behind)
 
     def _spans(self, text: str) -> _Spans:
         """Where the words stand that are shown.
@@ -101,45 +108,37 @@ class SnippetMaker:
         return _best_spans(matches, len(self._wanted.terms), self._most)
 
 
-def _cut(piece: str, spans: _Spans, most: int, cut_before: bool, cut_behind: bool) -> Snippet:
-    if len(piece) <= most and not cut_before and not cut_behind:
-        return Snippet(piece, tuple([Span(at, end) for at, end in spans]))
-    first = spans[0][0] if spans else 0
-    start = 0
-    if cut_before or len(piece) > most:
-        start = max(0, min(first - most // _LEAD, len(piece) - most + len(_ELLIPSIS)))
-        while start < first and not _is_between_characters(piece, start):
+def _cut(
+    text: str, low: int, high: int, spans: _Spans, most: int, cut_before: bool, cut_behind: bool
+) -> Snippet:
+    """What fits into a snippet of a piece of a text; whether the text goes on on either side."""
+    first = spans[0][0] if spans else low
+    start = low
+    if cut_before or high - low > most:
+        start = max(low, min(first - most // _LEAD, high - most + len(_ELLIPSIS)))
+        while start < first and not _is_between_characters(text, start):
             start += 1
-        while start < first and piece[start] == " ":
+        while start < first and text[start] == " ":
             start += 1
-    before = _ELLIPSIS if start > 0 or cut_before else ""
-    end = len(piece)
+    before = _ELLIPSIS if start > low or cut_before else ""
+    end = high
     room = most - len(before)
     if end - start > room or cut_behind:
         end = min(end, start + room - len(_ELLIPSIS))
-        while end > start + 1 and not _is_between_characters(piece, end):
+        while end > start + 1 and not _is_between_characters(text, end):
             end -= 1
-    behind = _ELLIPSIS if end < len(piece) or cut_behind else ""
-    shown = piece[start:end].rstrip(" ")
+    behind = _ELLIPSIS if end < high or cut_behind else ""
+    shown = text[start:end].rstrip(" ")
     shift = len(before) - start
-    shown_end = start + len(shown)
-    highlights = [Span(at + shift, end + shift) for at, end in spans if start <= at < shown_end]
-    if highlights and highlights[-1].end > shown_end + shift:
-        highlights[-1] = Span(highlights[-1].start, shown_end + shift)
+    end = start + len(shown)
+    highlights = [Span(at + shift, to + shift) for at, to in spans if start <= at < end]
+    if highlights and highlights[-1].end > end + shift:
+        highlights[-1] = Span(highlights[-1].start, end + shift)
     return Snippet(f"{before}{shown}{behind}", tuple(highlights))
 
 
 def _with_single_spaces(text: str, low: int, high: int, spans: _Spans) -> tuple[str, _Spans]:
     """A piece of a text without runs of white space, and where those of some spans went in it."""
-    while low < high and text[low].isspace():
-        low += 1
-    while low < high and text[high - 1].isspace():
-        high -= 1
-    piece = text[low:high]
-    if _has_single_spaces(piece):
-        if low == 0 and high == len(text):
-            return piece, spans
-        return piece, [(at - low, end - low) for at, end in spans if end <= high]
     pieces: list[str] = []
     ends: list[int] = [low]
     shifts: list[int] = [low]
@@ -251,46 +250,45 @@ class _Letters:
             if not text.isascii():
                 return None
             text = text.lower()
-        first: dict[str, int] = {}
-        following: dict[str, Iterator[int]] = {}
+        found: list[tuple[int, str, Iterator[int]]] = []
         for letters in self._terms:
             starts = self._starts(text, letters)
             at = next(starts, -1)
             if at >= 0:
-                first[letters] = at
-                following[letters] = starts
+                found.append((at, letters, starts))
             # What is nowhere in a text, not even inside another word, has no other spelling.
             elif not self._are_words or letters in text:
                 return None
-        last_end = min(first.values(), default=0) + most
-        if len(first) > 1 and any(at + len(letters) > last_end for letters, at in first.items()):
-            matches = self._in_turn(first, following)
-            return _best_spans(matches, len(self._terms), most)
+        if not found:
+            return []
+        last_end = min(found)[0] + most
+        if len(found) > 1:
+            at, letters, _ = max(found)
+            if at + len(letters) > last_end:
+                return _best_spans(self._in_turn(found), len(self._terms), most)
         spans: _Spans = []
-        for letters, at in first.items():
+        for at, letters, starts in found:
             size = len(letters)
             spans.append((at, at + size))
-            for at in following[letters]:
+            for at in starts:
                 if at + size > last_end:
                     break
                 spans.append((at, at + size))
-        if len(first) > 1:
+        if len(found) > 1:
             spans.sort()
         return spans
 
-    def _in_turn(
-        self, first: dict[str, int], following: dict[str, Iterator[int]]
-    ) -> Iterator[_Match]:
-        """All matches in order."""
-        while first:
-            letters = min(first, key=first.__getitem__)
-            at = first[letters]
+    def _in_turn(self, found: list[tuple[int, str, Iterator[int]]]) -> Iterator[_Match]:
+        """All matches in order; of each term the first is given, and what gives the others."""
+        heapify(found)
+        while found:
+            at, letters, starts = found[0]
             yield at, at + len(letters), self._terms[letters]
-            at = next(following[letters], -1)
+            at = next(starts, -1)
             if at >= 0:
-                first[letters] = at
+                heapreplace(found, (at, letters, starts))
             else:
-                del first[letters]
+                heappop(found)
 
     def _starts(self, text: str, letters: str) -> Iterator[int]:
         """Where a term stands, by itself if it is a word."""
