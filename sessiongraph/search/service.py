@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final, TypeVar
 
 from sessiongraph.corpus import CorpusView, LogicalSession
@@ -289,12 +290,8 @@ class Search:
         if walk is None:
             return [], False
         end = start + limit
-
-        async def passing(hits: list[Hit]) -> list[Hit]:
-            return await admission.passing(hits, walk)
-
         try:
-            await walk.extend(end + 1, passing)
+            await walk.extend(end + 1, partial(admission.passing, walk=walk))
         except IndexFailed:
             self.indexing.doubt()
             raise

@@ -75,7 +75,7 @@ class Walk:
     grouped: bool
     accepted: list[Hit] = field(default_factory=list)
     moved_on: dict[str, Seq] = field(default_factory=dict)
-    _looked_at: set[tuple[str, Seq]] = field(default_factory=set)
+    _looked_at: set[Hit] = field(default_factory=set)
     _complete: bool = False
     _seen: set[str] = field(default_factory=set)
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -93,9 +93,7 @@ class Walk:
                 ranking = await self.observation.rank(self._left(), least, distinct=self.distinct)
                 # By what they are, not by their number: sums of scores may differ in their last
                 # bit with the number of hits asked for, and two neighbours change places.
-                new = [
-                    hit for hit in ranking.hits if (hit.session_id, hit.seq) not in self._looked_at
-                ]
+                new = [hit for hit in ranking.hits if hit not in self._looked_at]
                 portion = max(_LEAST_RANKED, min(count, _MOST_TOGETHER))
                 for at in range(0, len(new), portion):
                     if len(self.accepted) >= count:
@@ -121,7 +119,7 @@ class Walk:
             if not self.grouped or hit.session_id not in self._seen:
                 self._seen.add(hit.session_id)
                 self.accepted.append(hit)
-        self._looked_at.update((hit.session_id, hit.seq) for hit in hits)
+        self._looked_at.update(hits)
 
     def is_like(self, other: Walk) -> bool:
         """Whether both are walks of one question through one state of everything."""
