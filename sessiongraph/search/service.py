@@ -304,7 +304,10 @@ class Search:
         maker = SnippetMaker(text, self._limits.snippet_chars)
 
         def snippets() -> list[EventHit]:
-            return [EventHit(each, maker.snippet(_text_of(each))) for each in events]
+            texts = [_text_of(each) for each in events]
+            return [
+                EventHit(each, maker.snippet(said)) for each, said in zip(events, texts, strict=True)
+            ]
 
         if sum(len(each.event.payload) for each in events) <= _SHORT_PAYLOADS:
             return snippets()
