@@ -72,6 +72,8 @@ class TailedLog:
     reader: None when the store cannot be asked; ``failure`` then says why, to those who need it.
     """
 
+    __slots__ = ("_failure", "_store", "_stored", "_tail")
+
     def __init__(
         self,
         reader: LogReader | None,

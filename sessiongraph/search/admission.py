@@ -36,7 +36,7 @@ class Admission:
     ) -> None:
         self._view = view
         self._sessions = sessions
-        self._admits_all = sessions == ALL_SESSIONS
+        self._admits_all = sessions is ALL_SESSIONS
         self._include_inherited = include_inherited
         self._surfaces = events.surfaces
         self._known: dict[str, LogicalSession | None] = {}

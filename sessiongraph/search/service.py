@@ -16,6 +16,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, TypeVar
 
+import msgspec
+
 from sessiongraph.corpus import CorpusView, LogicalSession
 from sessiongraph.cursor import CursorCodec
 from sessiongraph.errors import CorruptSession, IndexFailed, SessionNotFound
@@ -62,8 +64,7 @@ class SearchLimits:
     search_query_max: int = 16_384
 
 
-@dataclass(slots=True, eq=False)
-class EventHit:
+class EventHit(msgspec.Struct, eq=False):
     """One event that matches.
 
     event: as it is in the observation of the operation.
@@ -98,8 +99,7 @@ class EventHit:
         return self.event.surface
 
 
-@dataclass(slots=True, eq=False)
-class SessionHit:
+class SessionHit(msgspec.Struct, eq=False):
     """A session and its strongest event."""
 
     session: LogicalSession
@@ -304,10 +304,8 @@ class Search:
         maker = SnippetMaker(text, self._limits.snippet_chars)
 
         def snippets() -> list[EventHit]:
-            texts = [_text_of(each) for each in events]
-            return [
-                EventHit(each, maker.snippet(said)) for each, said in zip(events, texts, strict=True)
-            ]
+            texts = list(map(_text_of, events))
+            return list(map(EventHit, events, map(maker.snippet, texts)))
 
         if sum(len(each.event.payload) for each in events) <= _SHORT_PAYLOADS:
             return snippets()
