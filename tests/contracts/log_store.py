@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -652,6 +653,31 @@ class LogStoreContract:
                     assert await reader.payloads(session, range(4)) == dict(enumerate(texts))
                     found = await all_entries(reader, session)
                 assert [told_entry(entry)[3] for entry in found] == texts
+
+        run(scenario())
+
+    def test_large_events_of_many_logs_are_read_together(self, stores: Stores) -> None:
+        async def scenario() -> None:
+            dice = random.Random(5)
+            logs = {
+                f"s{n}": [prompt(0, "a"), prompt(1, dice.randbytes(50_000).hex())]
+                for n in range(12)
+            }
+            async with stores.new() as store:
+                for session_id, log in logs.items():
+                    await write(store, header(session_id), log)
+                async with store.observe() as reader:
+                    found = await reader.find(logs)
+                    wanted = [(each, seq) for seq in (1, 2, 0, -1) for each in found.values()]
+                    events = await reader.each_at(wanted)
+            for (session, seq), each in zip(wanted, events, strict=True):
+                if seq not in (0, 1):
+                    assert each is None
+                    continue
+                assert each is not None
+                session_id = session.header.session_id
+                expected = logs[session_id][seq].payload
+                assert (each.session_id, each.event.payload) == (session_id, expected)
 
         run(scenario())
 

@@ -19,6 +19,33 @@ def time_of(session_id: str, seq: int) -> int:
     return (7 * seq + ord(session_id)) % 90
 
 
+def test_a_few_lesser_answers_among_very_many_equal_ones_are_not_taken_for_equal(
+    tmp_path: Path,
+) -> None:
+    """Wherever they lie in a long list of documents, none of which can be passed over."""
+
+    async def check() -> None:
+        index = TantivyIndex.open(tmp_path / "index", 16 << 20)
+        lesser = {5, 700}
+        said = [
+            says(n, "same words in a longer text" if n in lesser else "same words", n)
+            for n in range(1000)
+        ]
+        await index.apply([learn("a", *said[:900]), learn("b", *said[900:])])
+        await index.commit(Watermark(1))
+        equal = [seq for seq in reversed(range(1000)) if seq not in lesser]
+        for least in (1, 100, 2000):
+            ranking = await index.observe().rank(asking("same"), least, distinct=False)
+            seqs = [hit.seq for hit in ranking.hits]
+            assert seqs == [*equal, 700, 5][: len(seqs)]
+            assert len(seqs) >= min(least, 1000)
+        best = await index.observe().rank(asking("same"), 2, distinct=True)
+        assert [hit.seq for hit in best.hits] == [999, 899]
+        await index.close()
+
+    run(check())
+
+
 @pytest.mark.parametrize("longer", [0, 3])
 @pytest.mark.parametrize("fresh", [0, 2])
 def test_the_newest_of_equals_come_first(tmp_path: Path, longer: int, fresh: int) -> None:
