@@ -33,11 +33,12 @@ _OF_LOGS = {
         """,
     "citers": """
         SELECT id, node & 0xfffffffff, citer FROM logs JOIN citers ON node >> 36 = log
-        WHERE state = 1 ORDER BY id, node, citer
+        WHERE state = 1 AND citer <= last_seq ORDER BY id, node, citer
         """,
     "citations": """
         SELECT id, seq, ordinal, target, label, captured_through_seq
-        FROM logs JOIN citations USING (log) WHERE state = 1 ORDER BY id, seq, ordinal
+        FROM logs JOIN citations USING (log)
+        WHERE state = 1 AND seq <= last_seq ORDER BY id, seq, ordinal
         """,
     "covers": "SELECT id, newest, cwd, line FROM covers ORDER BY id",
     "directories": "SELECT directory, since, session FROM directories ORDER BY 1, 2, 3",
@@ -115,7 +116,8 @@ def dump(path: Path) -> list[str]:
 def logical(path: Path) -> dict[str, Rows]:
     """What the visible logs say, without what depends on the order of commits.
 
-    Spans are left out: they may be too wide after rows were removed.
+    Nor with what lies behind a visible end and is not swept yet. Spans are left out: they may be
+    too wide after rows were removed.
     """
     with connected(path) as connection:
         found = {"logs": connection.execute(_LOGS).fetchall()}
