@@ -133,7 +133,16 @@ async def open_for_serving(settings: Settings, directory: DataDirectory) -> Asyn
             apart = ReadingApart(settings.import_processes, prepare=prepare_entry)
             reading = running.enter_context(apart)
             search = await running.enter_async_context(
-                searching(settings, store, store, directory.index_path, cursors, live.settle, spans)
+                searching(
+                    settings,
+                    store,
+                    store,
+                    directory.index_path,
+                    cursors,
+                    live.settle,
+                    live.precedence,
+                    spans,
+                )
             )
             services = _services(settings, store, cursors, reading, live, search)
             imports = ImportJobs(

@@ -36,6 +36,7 @@ from sessiongraph.log_tails import tail_of, turn_is_open
 from sessiongraph.new_event import NewEvent
 from sessiongraph.new_session import NewSession
 from sessiongraph.ports import LogStore, PlacedEntry, StoredSession, WindowRequest
+from sessiongraph.precedence import Precedence
 from sessiongraph.repair import closing_events
 from sessiongraph.surface import Transition
 from sessiongraph.turns import Turns
@@ -66,6 +67,7 @@ class SessionWriting:
     """The writing service of one server.
 
     now: the clock, in ms since the epoch.
+    precedence: what appends have over other work.
     """
 
     def __init__(
@@ -75,6 +77,7 @@ class SessionWriting:
         live: LiveSessions,
         now: Callable[[], EpochMillis],
         lifecycle: Lifecycle | None = None,
+        precedence: Precedence | None = None,
     ) -> None:
         self._store = store
         self._corpus = corpus
@@ -82,6 +85,7 @@ class SessionWriting:
         self._appends = Appends(corpus, live, now)
         self._now = now
         self._lifecycle = lifecycle or Lifecycle()
+        self._precedence = precedence or Precedence()
         # One change at a time of whether a session is live.
         self._turns: Turns[str] = Turns()
 
@@ -151,7 +155,8 @@ class SessionWriting:
         if session is None:
             await self._require_own(session_id)
             raise NotLive(f"{session_id!r} is not live: resume it first")
-        return await self._appends.append(session, events, expected_seq, durability)
+        with self._precedence:
+            return await self._appends.append(session, events, expected_seq, durability)
 
     async def fork(
         self,

@@ -29,6 +29,7 @@ from sessiongraph.ports import (
     LogStore,
     Position,
 )
+from sessiongraph.precedence import Precedence
 from sessiongraph.search.growth import (
     LEAST_PAGE,
     commits_between,
@@ -39,6 +40,7 @@ from sessiongraph.search.growth import (
     page_of,
     pages_of,
     portions_of,
+    slices_of,
 )
 from sessiongraph.search.ports import IndexChange, Learn, SearchIndex, Watermark
 
@@ -48,6 +50,9 @@ _RETRY_S: Final = 0.5
 _MANY_COMMITS: Final = 500
 _GATHERED_S: Final = 0.1
 """How long commits are let come together: each look at the store costs more than an event."""
+
+_PATIENCE_S: Final = 0.01
+"""How long, in all, what was read of the feed at once gives way to what has precedence."""
 
 _NOTED_EVERY_S: Final = 10.0
 
@@ -82,6 +87,7 @@ class Indexing:
     wait_ms: how long a search waits for the index at most.
     on_commit: called with every commit of the feed when it is read, in order.
     commits: how long each commit of the index took (seconds).
+    precedence: of what the index gives way to.
     """
 
     def __init__(
@@ -93,6 +99,7 @@ class Indexing:
         commit_ms: int = 2000,
         wait_ms: int = 5000,
         on_commit: Callable[[Commit], None] | None = None,
+        precedence: Precedence | None = None,
     ) -> None:
         self._store = store
         self._feed = feed
@@ -101,6 +108,8 @@ class Indexing:
         self._wait_s = wait_ms / 1000
         self.commits = Distribution(SECONDS)
         self._on_commit = on_commit
+        self._precedence = precedence or Precedence()
+        self._patient_until = 0.0
         self._lock = asyncio.Lock()
         self._news = asyncio.Event()
         self._wanted: Position = 0
@@ -292,6 +301,7 @@ class Indexing:
 
     async def _take(self, commits: Sequence[Commit]) -> None:
         """Give the index what some commits brought, in portions; the next is read meanwhile."""
+        self._patient_until = self._now() + _PATIENCE_S
         for commit in commits:
             if commit.position > self._seen:
                 self._seen = commit.position
@@ -326,7 +336,8 @@ class Indexing:
                 stored = found.get(session_id)
                 if stored is None or stored.epoch != growth.epoch:
                     continue
-                await asyncio.sleep(0)  # there may be many, and each is read where we are
+                # There may be many, and each is read where we are.
+                await self._precedence.give_way(self._patient_until)
                 async for events in pages_of(reader, stored, growth.first, growth.last):
                     changes.append(Learn(stored.header, stored.epoch, events))
         return changes
@@ -362,7 +373,11 @@ class Indexing:
         async with self._lock:
             if changes:
                 self._is_dirty = True
-                await self._index.apply(changes)
+                is_following = not self._building and self._on_progress is None
+                for portion in slices_of(changes) if is_following else [changes]:
+                    if is_following:
+                        await self._precedence.give_way(self._patient_until)
+                    await self._index.apply(portion)
             self._taken = watermark
         if self._building and watermark.position >= self._target:
             self._building = False
