@@ -24,7 +24,8 @@ from providers.recordings.reading_process import _has_time
 from providers.sqlite.preparing import prepare_entry
 from sessiongraph.event import Entry
 from sessiongraph.header import SessionHeader
-from sessiongraph.importing import Importer, ImportReport
+from sessiongraph.import_report import ImportReport
+from sessiongraph.importing import Importer
 from sessiongraph.ports import (
     RecordedEntry,
     RecordedLog,

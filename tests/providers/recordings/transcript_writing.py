@@ -14,7 +14,8 @@ from providers.recordings.discovery import find_recordings
 from providers.recordings.dsh import DshReader
 from sessiongraph.event import SessionEvent, events_of
 from sessiongraph.header import SessionHeader
-from sessiongraph.importing import Importer, ImportReport
+from sessiongraph.import_report import ImportReport
+from sessiongraph.importing import Importer
 from sessiongraph.ports import (
     LogStore,
     RecordedLog,
