@@ -190,8 +190,10 @@ class ClaudeSession:
             self._note_node(uuid, -1)
         self._titles.told(uuid)
 
-    def _note_node(self, uuid: str, seq: Seq) -> None:
-        """Remember which node a record became, -1 for none."""
+    def _note_node(self, uuid: Any, seq: Seq) -> None:
+        """Remember which node a record became, -1 for none, as far as the record has a name."""
+        if not isinstance(uuid, str):
+            return
         nodes = self._nodes
         if uuid in nodes:
             del nodes[uuid]
@@ -246,8 +248,7 @@ class ClaudeSession:
             seq = conversation.message("user/message", message)
             if is_interruption(content):
                 conversation.end_turn(ABORTED)
-        if isinstance(envelope.uuid, str):
-            self._note_node(envelope.uuid, seq)
+        self._note_node(envelope.uuid, seq)
 
     def _kept(self) -> int:
         """How many nodes at the end of the surface the compaction preserves."""
@@ -271,8 +272,7 @@ class ClaudeSession:
                 extra=extra,
             )
             extra = {}
-            if isinstance(record.get("uuid"), str):
-                self._note_node(record["uuid"], seq)
+            self._note_node(record.get("uuid"), seq)
 
     # What the model says
 
@@ -287,11 +287,10 @@ class ClaudeSession:
             self._replied(envelope, record, content)
 
     def _failed(self, record: dict[str, Any], content: list[Any]) -> None:
-        conversation = self._conversation
-        if not conversation.turn_is_open:
-            conversation.begin_turn()
-        error = failure_in(record, content)
-        conversation.end_turn({"kind": "error", "error": error, "claudeCode": around(record)})
+        if not self._conversation.turn_is_open:
+            self._conversation.begin_turn()
+        reason = {"kind": "error", "error": failure_in(record, content)}
+        self._conversation.end_turn({**reason, "claudeCode": around(record)})
         self._reply = None
 
     def _replied(self, envelope: Envelope, record: dict[str, Any], content: list[Any]) -> None:
@@ -330,8 +329,9 @@ class ClaudeSession:
             told["usage"] = usage
         if record.get("isAbortedMidStream") is True:
             told["interrupted"] = True
-        rest = {key: message[key] for key in ("stop_reason",) if message.get(key) is not None}
-        told["claudeCode"] = {**around(record), **rest}
+        reason = message.get("stop_reason")
+        also = {} if reason is None else {"stop_reason": reason}
+        told["claudeCode"] = {**around(record), **also}
         seq = conversation.message("assistant/message", told, replacing=before)
         if before is None:
             self._reply_records.clear()
@@ -342,7 +342,6 @@ class ClaudeSession:
             self._note_node(envelope.uuid, seq)
             self._reply_records.append(envelope.uuid)
         self._reply = None if message_id is None else _Reply(message_id, seq, blocks)
-        reason = message.get("stop_reason")
         conversation.will_end({"kind": "max-tokens"} if reason == "max_tokens" else None)
         for block, call_id in zip(content, call_ids, strict=True):
             self._call(block, call_id)
@@ -378,8 +377,7 @@ class ClaudeSession:
             "claudeCode": around({k: v for k, v in record.items() if k != "attachment"}),
         }
         seq = self._conversation.message("user/message", message)
-        if isinstance(envelope.uuid, str):
-            self._note_node(envelope.uuid, seq)
+        self._note_node(envelope.uuid, seq)
 
     def _custom_title(self, envelope: Envelope, line: bytes) -> None:
         title = text_in((parsed(line) or {}).get("customTitle"))
