@@ -34,7 +34,7 @@ _KINDS: Final[dict[Any, str]] = {
 _INTRODUCTION: Final = f"""\
 # Configuration
 
-<!-- Written by `python -m server.configuration_document`. Change the settings in server/ instead. -->
+<!-- Written by `python -m server.configuration_document`. Change the settings instead. -->
 
 Every setting has one key. A value comes from the first of these that has it:
 
