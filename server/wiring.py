@@ -36,10 +36,10 @@ from sessiongraph.cursor import KEY_BYTES, CursorCodec
 from sessiongraph.header import EpochMillis
 from sessiongraph.import_jobs import ImportJobs
 from sessiongraph.importing import Importer
-from sessiongraph.ports import OpenRecording, RecordingReader
 from sessiongraph.projections.registry import Registry, register_installed
 from sessiongraph.projections.units import first_party_registry
 from sessiongraph.query import QueryLimits, SessionQuery
+from sessiongraph.recordings import OpenRecording, RecordingReader
 from sessiongraph.references.limits import ReferenceLimits
 from sessiongraph.references.prepare import ReferenceService
 from sessiongraph.search.service import Search

@@ -21,7 +21,7 @@ import structlog
 from sessiongraph.errors import BadUserInput
 from sessiongraph.import_report import ImportRefusal, ImportReport
 from sessiongraph.importing import Importer
-from sessiongraph.ports import RecordingReader
+from sessiongraph.recordings import RecordingReader
 
 _log: Final = structlog.get_logger(__name__)
 

@@ -23,8 +23,8 @@ from sessiongraph.import_report import (
     OnSession,
     Progress,
 )
-from sessiongraph.ports import (
-    LogStore,
+from sessiongraph.ports import LogStore
+from sessiongraph.recordings import (
     MediaStore,
     OpenRecording,
     RecordedLog,

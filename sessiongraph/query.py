@@ -18,6 +18,7 @@ from sessiongraph.allowance import Allowance, EventBytes
 from sessiongraph.citations import SessionCitation, cited_key, citing_key
 from sessiongraph.confined_view import ConfinedView
 from sessiongraph.corpus import Corpus, CorpusView, LogicalSession
+from sessiongraph.cover_query import CoverQuery
 from sessiongraph.cursor import CursorCodec
 from sessiongraph.errors import (
     CorruptSession,
@@ -33,7 +34,7 @@ from sessiongraph.event import PlacedEvent, Seq
 from sessiongraph.filters import ALL_EVENTS, EventSelection, SessionSelection
 from sessiongraph.lineage import AncestorPath, Descendant, ancestor_path, descendants_in_order
 from sessiongraph.paging import Page, PageRequest
-from sessiongraph.ports import CorpusCounts, CoverQuery, SessionKey, SessionOrder, WindowRequest
+from sessiongraph.ports import CorpusCounts, SessionKey, SessionOrder, WindowRequest
 from sessiongraph.text import SEMANTIC_TYPES, semantic_text
 from sessiongraph.trace import EventDocument, EventTrace, EventWindow
 from sessiongraph.visibility import EVERYWHERE, Visibility

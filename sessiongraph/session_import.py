@@ -32,9 +32,10 @@ from msgspec.structs import replace
 from sessiongraph.event import Entry, Seq
 from sessiongraph.header import EpochMillis, SessionHeader, SourceKind
 from sessiongraph.import_report import ImportReport, OnSession, Progress
-from sessiongraph.ports import (
+from sessiongraph.ports import LogStore, StagedLog, StoredSession
+from sessiongraph.recorded_batches import RecordedBatches, compare, holds_all, is_held
+from sessiongraph.recordings import (
     NEVER_UNCHANGED,
-    LogStore,
     MediaStore,
     OpenRecording,
     RecordedEntry,
@@ -44,11 +45,8 @@ from sessiongraph.ports import (
     RecordingRefused,
     RecordingRewritten,
     RecordingState,
-    StagedLog,
-    StoredSession,
     is_about_the_tail,
 )
-from sessiongraph.recorded_batches import RecordedBatches, compare, holds_all, is_held
 from sessiongraph.redaction import Redaction
 from sessiongraph.surface import SurfaceNode
 

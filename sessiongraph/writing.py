@@ -35,7 +35,8 @@ from sessiongraph.live_sessions import Durability, LiveSessions
 from sessiongraph.log_tails import tail_of, turn_is_open
 from sessiongraph.new_event import NewEvent
 from sessiongraph.new_session import NewSession
-from sessiongraph.ports import LogStore, PlacedEntry, StoredSession, WindowRequest
+from sessiongraph.placed_entry import PlacedEntry
+from sessiongraph.ports import LogStore, StoredSession, WindowRequest
 from sessiongraph.precedence import Precedence
 from sessiongraph.repair import closing_events
 from sessiongraph.surface import Transition

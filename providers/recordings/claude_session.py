@@ -49,7 +49,7 @@ from providers.recordings.records import (
 from sessiongraph import lossless
 from sessiongraph.event import Seq, SessionEvent
 from sessiongraph.header import SessionHeader
-from sessiongraph.ports import RecordedMedia, RecordingRewritten
+from sessiongraph.recordings import RecordedMedia, RecordingRewritten
 
 INJECTED: Final = {"kind": FAMILY}
 

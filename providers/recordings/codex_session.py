@@ -49,7 +49,7 @@ from providers.recordings.records import (
 )
 from sessiongraph.event import Seq, SessionEvent
 from sessiongraph.header import SessionHeader
-from sessiongraph.ports import RecordedMedia, RecordingRewritten
+from sessiongraph.recordings import RecordedMedia, RecordingRewritten
 
 INJECTED: Final = {"kind": FAMILY}
 COPIED_WITHIN_MS: Final = 1000

@@ -23,12 +23,7 @@ import structlog
 
 from sessiongraph.distribution import SECONDS, Distribution
 from sessiongraph.errors import IndexFailed, SessionGraphError
-from sessiongraph.ports import (
-    Commit,
-    CommitFeed,
-    LogStore,
-    Position,
-)
+from sessiongraph.ports import Commit, CommitFeed, LogStore, Position
 from sessiongraph.precedence import Precedence
 from sessiongraph.search.growth import (
     LEAST_PAGE,

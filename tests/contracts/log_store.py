@@ -21,6 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from sessiongraph.cover_query import CoverQuery
 from sessiongraph.directories import place_of
 from sessiongraph.errors import LogConflict
 from sessiongraph.event import (
@@ -33,23 +34,22 @@ from sessiongraph.event import (
 )
 from sessiongraph.filters import ALL_EVENTS, ALL_SESSIONS, EventSelection, SessionSelection
 from sessiongraph.header import SessionHeader, SessionSource, SourceKind
+from sessiongraph.placed_entry import PlacedEntry
 from sessiongraph.ports import (
     ChildLink,
     Commit,
     CommitFeed,
     CommitKind,
     CorpusCounts,
-    CoverQuery,
     LogReader,
     LogStore,
-    PlacedEntry,
-    RecordingState,
     SessionKey,
     SessionOrder,
     StoredSession,
     WindowRequest,
     Within,
 )
+from sessiongraph.recordings import RecordingState
 from sessiongraph.surface import Surface
 from tests.plain_store import PlainLogStore, prefix_of, run
 from tests.strategies import (

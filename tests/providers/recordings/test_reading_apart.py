@@ -26,7 +26,7 @@ from sessiongraph.event import Entry
 from sessiongraph.header import SessionHeader
 from sessiongraph.import_report import ImportReport
 from sessiongraph.importing import Importer
-from sessiongraph.ports import (
+from sessiongraph.recordings import (
     RecordedEntry,
     RecordedLog,
     RecordedMedia,

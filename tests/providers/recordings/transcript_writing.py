@@ -16,13 +16,8 @@ from sessiongraph.event import SessionEvent, events_of
 from sessiongraph.header import SessionHeader
 from sessiongraph.import_report import ImportReport
 from sessiongraph.importing import Importer
-from sessiongraph.ports import (
-    LogStore,
-    RecordedLog,
-    RecordedPart,
-    RecordingReader,
-    RecordingState,
-)
+from sessiongraph.ports import LogStore
+from sessiongraph.recordings import RecordedLog, RecordedPart, RecordingReader, RecordingState
 from sessiongraph.surface import Surface
 from tests.providers.sqlite.imports import IMPORTED_AT
 
