@@ -7,7 +7,7 @@ about the same number of octets, so that large ones do not fill the memory.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Final
@@ -19,6 +19,7 @@ from sessiongraph.ports import (
     CommitFeed,
     CommitKind,
     LogReader,
+    LogStore,
     Position,
     StoredSession,
     WindowRequest,
@@ -132,6 +133,24 @@ def slices_of(changes: Sequence[IndexChange]) -> Iterator[list[IndexChange]]:
             slice_, events = [], 0
     if slice_:
         yield slice_
+
+
+async def changes_of(
+    store: LogStore, commits: Sequence[Commit], give_way: Callable[[], Awaitable[None]]
+) -> list[IndexChange]:
+    """What several small commits brought, read in one go."""
+    changes, grown = outcome_of(commits)
+    async with store.observe() as reader:
+        found = await reader.find(list(grown))
+        for session_id, growth in grown.items():
+            stored = found.get(session_id)
+            if stored is None or stored.epoch != growth.epoch:
+                continue
+            # There may be many, and each is read where we are.
+            await give_way()
+            async for events in pages_of(reader, stored, growth.first, growth.last):
+                changes.append(Learn(stored.header, stored.epoch, events))
+    return changes
 
 
 async def pages_of(

@@ -14,8 +14,9 @@ from providers.tantivy.index import TantivyIndex
 from sessiongraph.errors import IndexFailed
 from sessiongraph.event import APPEND
 from sessiongraph.precedence import Precedence
-from sessiongraph.search.indexing import Indexing, Progress
+from sessiongraph.search.indexing import Indexing
 from sessiongraph.search.ports import IndexChange, Learn, Ranking, SearchIndex, Watermark
+from sessiongraph.search.progress import Progress
 from sessiongraph.search.question import Question
 from tests.contracts.search_index import asking, found
 from tests.plain_search import PlainDocument, PlainIndex, PlainIndexObservation
