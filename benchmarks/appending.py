@@ -24,7 +24,7 @@ from sessiongraph.corpus import Corpus
 from sessiongraph.live_sessions import Durability, LiveLimits, LiveSessions
 from sessiongraph.new_event import NewEvent
 from sessiongraph.new_session import NewSession
-from sessiongraph.ports import PlacedEntry
+from sessiongraph.placed_entry import PlacedEntry
 from sessiongraph.writing import SessionWriting
 
 AREA: Final = "appending"

@@ -29,7 +29,8 @@ from providers.recordings.reading_apart import ReadingApart
 from providers.sqlite.log_store import SqliteLogStore
 from providers.sqlite.preparing import prepare_entry
 from sessiongraph.filters import ALL_SESSIONS
-from sessiongraph.ports import PlacedEntry, SessionOrder
+from sessiongraph.placed_entry import PlacedEntry
+from sessiongraph.ports import SessionOrder
 from sessiongraph.surface import Surface
 
 AREA: Final = "importing"

@@ -15,7 +15,8 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
+from multiprocessing import get_all_start_methods, get_context
+from multiprocessing.context import BaseContext
 from pathlib import Path
 from types import TracebackType
 from typing import Final, ParamSpec, TypeVar
@@ -54,12 +55,21 @@ async def alternating(
 
 
 def in_fresh_process(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """The result of a module's function, called in a new interpreter that ends behind it.
+    """The result of a module's function, called in a new process that ends behind it.
 
     Its threads take turns, and its garbage is looked for, as in the program.
     """
-    with ProcessPoolExecutor(1, get_context("spawn"), _run_as_the_program) as pool:
+    with ProcessPoolExecutor(1, _processes(), _run_as_the_program) as pool:
         return pool.submit(work, *args, **kwargs).result()
+
+
+def _processes() -> BaseContext:
+    """How processes begin: forked from one that has imported everything and done nothing."""
+    if "forkserver" not in get_all_start_methods():
+        return get_context("spawn")
+    processes = get_context("forkserver")
+    processes.set_forkserver_preload(["benchmarks.__main__"])
+    return processes
 
 
 def _run_as_the_program() -> None:

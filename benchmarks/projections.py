@@ -33,7 +33,7 @@ from providers.sqlite.checkpoints import SqliteCheckpointStore
 from providers.sqlite.log_store import SqliteLogStore
 from server.samples import sample_sessions
 from sessiongraph.event import Entry, Seq, SessionEvent
-from sessiongraph.ports import PlacedEntry
+from sessiongraph.placed_entry import PlacedEntry
 from sessiongraph.projections.cells import SessionCells
 from sessiongraph.projections.ladder import Ladder
 from sessiongraph.projections.registry import Registry

@@ -14,7 +14,7 @@ from benchmarks.scale import Scale
 from benchmarks.stores import create_session, header_of, opened, prompt, write_session
 from providers.sqlite.log_store import SqliteLogStore
 from sessiongraph.event import Seq, SessionEvent, SurfaceOp
-from sessiongraph.ports import PlacedEntry
+from sessiongraph.placed_entry import PlacedEntry
 from sessiongraph.surface import Surface
 
 AREA: Final = "replacing"

@@ -20,7 +20,9 @@ class Scale:
     lineage: sessions of a deep and of a wide family. nodes: removed by the larger replacement.
     import_bytes: of each imported file. long_import_bytes: of the one whose memory is watched.
     appended: events appended by each run. load_s: seconds that a server is under load in one run.
-    documents: of the corpus that is searched.
+    documents: of the corpus that is searched. watched_s: for how long files are watched in which
+        nothing happens; 0: that is left out.
+    left_out: areas that are measured only when they are named.
     """
 
     name: str
@@ -38,24 +40,28 @@ class Scale:
     appended: int
     load_s: float
     documents: int
+    watched_s: int
+    left_out: frozenset[str] = frozenset()
 
 
 QUICK: Final = Scale(
     name="quick",
-    rounds=15,
-    long_rounds=3,
+    rounds=9,
+    long_rounds=2,
     few_events=1_000,
-    many_events=100_000,
+    many_events=20_000,
     few_sessions=1_000,
-    many_sessions=10_000,
+    many_sessions=5_000,
     events_each=2,
     lineage=10_000,
     nodes=10_000,
     import_bytes=4_000_000,
     long_import_bytes=80_000_000,
-    appended=5_000,
-    load_s=0.4,
-    documents=10_000,
+    appended=2_000,
+    load_s=0.3,
+    documents=5_000,
+    watched_s=0,
+    left_out=frozenset({"reference"}),
 )
 
 MODERATE: Final = Scale(
@@ -74,6 +80,7 @@ MODERATE: Final = Scale(
     appended=20_000,
     load_s=1.5,
     documents=200_000,
+    watched_s=65,
 )
 
 FULL: Final = Scale(
@@ -92,4 +99,5 @@ FULL: Final = Scale(
     appended=100_000,
     load_s=5.0,
     documents=1_000_000,
+    watched_s=65,
 )

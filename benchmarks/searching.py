@@ -33,7 +33,7 @@ from benchmarks.search_peers import BareTantivy, ask_fts5, feed_fts5, feed_tanti
 from benchmarks.stores import opened
 from providers.sqlite.log_store import SqliteLogStore
 from providers.tantivy.index import TantivyIndex
-from server.wiring import THREAD_SWITCH_S
+from server.wiring import THREAD_SWITCH_S, now_ms
 from sessiongraph.corpus import Corpus
 from sessiongraph.cursor import KEY_BYTES, CursorCodec
 from sessiongraph.filters import ALL_EVENTS, ALL_SESSIONS, SessionSelection
@@ -41,6 +41,7 @@ from sessiongraph.live_sessions import Durability, LiveLimits, LiveSessions
 from sessiongraph.new_event import NewEvent
 from sessiongraph.new_session import NewSession
 from sessiongraph.paging import PageRequest
+from sessiongraph.precedence import Precedence
 from sessiongraph.query import SessionQuery
 from sessiongraph.search.indexing import Indexing
 from sessiongraph.search.question import IndexFilter, MatchMode, Question, SearchText
@@ -57,6 +58,7 @@ _BOTH_SHAPES: Final = 100_000
 _APPENDS_EACH_S: Final = 1000
 _WRITERS: Final = 20
 _SEARCHES_EACH_S: Final = 20
+_LOAD_TURNS: Final = 3
 _LIKE_BARE: Final = Limit(1.5, "×")
 _TENTH: Final = Limit(0.1, "×")
 _LARGEST: Final = 1_000_000
@@ -130,7 +132,9 @@ def build_index(data_dir: Path) -> tuple[float, float]:
 
 
 @asynccontextmanager
-async def _searching(data_dir: Path) -> AsyncIterator[tuple[SqliteLogStore, Search]]:
+async def _searching(
+    data_dir: Path, precedence: Precedence | None = None
+) -> AsyncIterator[tuple[SqliteLogStore, Search]]:
     """The store and a search over it as a server has them, nothing running."""
     sys.setswitchinterval(THREAD_SWITCH_S)
     async with AsyncExitStack() as resources:
@@ -138,7 +142,7 @@ async def _searching(data_dir: Path) -> AsyncIterator[tuple[SqliteLogStore, Sear
         index = await asyncio.to_thread(TantivyIndex.open, data_dir / "index")
         resources.push_async_callback(index.close)
         walks = Walks(300, 64, 500_000)
-        indexing = Indexing(store, store, index, on_commit=walks.commit)
+        indexing = Indexing(store, store, index, on_commit=walks.commit, precedence=precedence)
         cursors = CursorCodec(b"b" * KEY_BYTES)
         yield store, Search(indexing, walks, cursors, SearchLimits(), _nothing)
 
@@ -253,7 +257,7 @@ def _under_load(scale: Scale, folder: Path) -> list[Figure]:
     """Appends at a steady rate, with search and without, in turn."""
     appends: dict[bool, list[float]] = {True: [], False: []}
     searches: list[float] = []
-    for turn in range(max(1, scale.long_rounds // 2)):
+    for turn in range(max(_LOAD_TURNS, scale.long_rounds // 2)):
         for searched in (True, False) if turn % 2 else (False, True):
             data_dir = folder / f"load-{turn}-{searched}"
             data_dir.mkdir()
@@ -287,10 +291,11 @@ def append_steadily(data_dir: Path, seconds: float, searched: bool) -> tuple[flo
 
 
 async def _append_steadily(data_dir: Path, seconds: float, searched: bool) -> tuple[float, float]:
-    async with _searching(data_dir) as (store, search):
+    precedence = Precedence()
+    async with _searching(data_dir, precedence) as (store, search):
         live = LiveSessions(store, LiveLimits())
         corpus = Corpus(store, live)
-        writing = SessionWriting(store, corpus, live, lambda: time.time_ns() // 1_000_000)
+        writing = SessionWriting(store, corpus, live, now_ms, precedence=precedence)
         query = SessionQuery(corpus, CursorCodec(b"b" * KEY_BYTES))
         said = list(texts(2000))
         numbers = count()

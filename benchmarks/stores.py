@@ -22,7 +22,8 @@ from sessiongraph.corpus import Corpus
 from sessiongraph.cursor import KEY_BYTES, CursorCodec
 from sessiongraph.event import APPEND, Entry, Seq, SessionEvent
 from sessiongraph.header import SessionHeader
-from sessiongraph.ports import LogStore, PlacedEntry
+from sessiongraph.placed_entry import PlacedEntry
+from sessiongraph.ports import LogStore
 from sessiongraph.query import SessionQuery
 from sessiongraph.surface import Surface
 

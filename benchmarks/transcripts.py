@@ -36,6 +36,7 @@ AREA: Final = "transcripts"
 
 _TARGET_MB_S: Final = 25
 _FILE_BYTES: Final = 10_000_000
+_SHORT: Final = 4
 _WARM_UP: Final = 1
 _ENOUGH: Final = Limit(1, "×", least=True)
 _IDLE: Final = Limit(1, "%")
@@ -56,7 +57,10 @@ def measure(scale: Scale, folder: Path) -> list[Figure]:
         scale.long_import_bytes,
         lambda path, octets: _write(path, _claude_turns(), octets),
     )
-    return [*figures, memory, *_many_files(scale, folder), _watching(scale, folder)]
+    figures += [memory, *_many_files(scale, folder)]
+    if scale.watched_s:
+        figures.append(_watching(scale, folder))
+    return figures
 
 
 def _rates(scale: Scale, name: str, path: Path) -> list[Figure]:
@@ -108,7 +112,7 @@ def _many_files(scale: Scale, folder: Path) -> list[Figure]:
     octets = scale.long_import_bytes
     (_, short), (rate, long) = (
         in_fresh_process(_import_folder, folder / f"files-{size}", size)
-        for size in (octets // 8, octets)
+        for size in (octets // _SHORT, octets)
     )
     megabytes = octets // 1_000_000
     of_all = f"{megabytes:,} MB in files of {_FILE_BYTES // 1_000_000} MB, of both"
@@ -124,7 +128,7 @@ def _many_files(scale: Scale, folder: Path) -> list[Figure]:
                 AREA,
                 f"{of_all}: memory of the process that {does}",
                 Sample.of([long[does]], "MB"),
-                f"of {megabytes // 8:,} MB",
+                f"of {megabytes // _SHORT:,} MB",
                 Sample.of([short[does]], "MB"),
                 Limit(100, "MB"),
                 note="constant memory: a bound that does not depend on what is imported",
@@ -161,17 +165,17 @@ def _import_folder(folder: Path, octets: int) -> tuple[float, dict[str, float]]:
 
 def _watching(scale: Scale, folder: Path) -> Figure:
     files = scale.many_sessions // 2
-    share = in_fresh_process(_idle_share, folder / "watched", files)
+    share = in_fresh_process(_idle_share, folder / "watched", files, scale.watched_s)
     return Figure(
         AREA,
         f"a core's share while {files:,} watched files do nothing",
         Sample.of([share], "%"),
         limit=_IDLE,
-        note="the whole server, over 65 s: two looks at all files",
+        note=f"the whole server, over {scale.watched_s} s, with its looks at all files",
     )
 
 
-def _idle_share(folder: Path, files: int) -> float:
+def _idle_share(folder: Path, files: int, seconds: int) -> float:
     long_ago = BEGINNING_MS / 1000
     for number in range(files):
         path = folder / str(number % 50) / f"{number}.jsonl"
@@ -187,7 +191,7 @@ def _idle_share(folder: Path, files: int) -> float:
                 while (await _sessions(services)) < files:  # noqa: ASYNC110 - nothing tells of it
                     await asyncio.sleep(0.5)
                 begun, used = time.perf_counter(), time.process_time()
-                await asyncio.sleep(65)
+                await asyncio.sleep(seconds)
                 return (time.process_time() - used) / (time.perf_counter() - begun) * 100
 
     return asyncio.run(run())

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from resolvers.context import RequestContext
 from sessiongraph.corpus import LogicalSession
+from sessiongraph.families import Lineage, LineageNode
 from sessiongraph.paging import Page, PageRequest
-from sessiongraph.query import Lineage, LineageNode
 
 
 async def read_lineage(context: RequestContext, session: LogicalSession) -> Lineage | None:

@@ -19,8 +19,9 @@ from resolvers.view_loading import ViewLoading, WantedViews
 from sessiongraph.corpus import LogicalSession
 from sessiongraph.errors import SessionGraphError
 from sessiongraph.event import Seq
+from sessiongraph.families import Lineage
 from sessiongraph.projections.views import Snapshot
-from sessiongraph.query import Lineage, Observation
+from sessiongraph.query import Observation
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")

@@ -9,7 +9,7 @@ import strawberry
 from schema.declaration import input_type, object_type, resolved
 from schema.scalars import SafeInt
 from sessiongraph.import_jobs import ImportStatus
-from sessiongraph.importing import ImportRefusal as Refusal
+from sessiongraph.import_report import ImportRefusal as Refusal
 from sessiongraph.redaction import Replaced
 
 

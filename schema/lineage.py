@@ -11,9 +11,9 @@ from schema.connection import Connection, Edge, page_request
 from schema.declaration import Info, asks_class, field, interface, object_type, resolved
 from schema.scalars import Cursor
 from schema.session import SessionRecord
+from sessiongraph.families import Lineage
+from sessiongraph.families import LineageNode as Descendant
 from sessiongraph.paging import Page
-from sessiongraph.query import Lineage
-from sessiongraph.query import LineageNode as Descendant
 
 
 @object_type

@@ -31,9 +31,9 @@ from schema.scalars import Cursor, EpochMillis
 from sessiongraph.citations import SessionCitation
 from sessiongraph.corpus import LogicalSession
 from sessiongraph.event import PlacedEvent
+from sessiongraph.families import Lineage
 from sessiongraph.paging import Page
 from sessiongraph.projections.views import Snapshot
-from sessiongraph.query import Lineage
 from sessiongraph.trace import EventDocument as Document
 
 

@@ -13,6 +13,7 @@ from typing import Any, Final, Literal
 
 from pydantic.fields import FieldInfo
 
+from server.client_limits import ClientLimits
 from server.settings import (
     CONFIGURATION_FILE,
     ENVIRONMENT_PREFIX,
@@ -33,7 +34,7 @@ _KINDS: Final[dict[Any, str]] = {
 _INTRODUCTION: Final = f"""\
 # Configuration
 
-<!-- Written by `python -m server.configuration_document`. Change server/settings.py instead. -->
+<!-- Written by `python -m server.configuration_document`. Change the settings instead. -->
 
 Every setting has one key. A value comes from the first of these that has it:
 
@@ -53,7 +54,9 @@ steer the project's own tests.
 
 def configuration_document() -> str:
     """The whole file, Markdown."""
-    sections = [_section(key, field) for key, field in Settings.model_fields.items()]
+    limits = ClientLimits.model_fields
+    own = {key: field for key, field in Settings.model_fields.items() if key not in limits}
+    sections = [_section(key, field) for key, field in {**own, **limits}.items()]
     return "\n".join([_INTRODUCTION, *sections])
 
 

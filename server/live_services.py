@@ -30,6 +30,7 @@ from sessiongraph.following import Following
 from sessiongraph.header import EpochMillis
 from sessiongraph.live_sessions import LiveLimits, LiveSessions
 from sessiongraph.ports import CommitFeed, LogStore
+from sessiongraph.precedence import Precedence
 from sessiongraph.projections.checkpointing import CheckpointLimits
 from sessiongraph.projections.driving import ProjectionLimits
 from sessiongraph.projections.filling import fill_checkpoints
@@ -75,7 +76,10 @@ class LiveServices:
             registry, store, feed, checkpoints, _projection_limits(settings)
         )
         told = _Told(self.changes, self.projections)
-        self.writing = SessionWriting(store, self.corpus, self._sessions, now, told)
+        self.precedence = Precedence()
+        self.writing = SessionWriting(
+            store, self.corpus, self._sessions, now, told, self.precedence
+        )
         self.following = Following(store, feed, self.changes.commit, settings.follow_ring_events)
         self.writes = Unbroken()
         self.stopping: list[Callable[[], None]] = []

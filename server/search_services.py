@@ -18,6 +18,7 @@ from server.traced_providers import TracedIndex
 from server.tracing import NO_SPANS, Spans
 from sessiongraph.cursor import CursorCodec
 from sessiongraph.ports import CommitFeed, LogStore
+from sessiongraph.precedence import Precedence
 from sessiongraph.search.indexing import Indexing
 from sessiongraph.search.ports import SearchIndex
 from sessiongraph.search.service import Search, SearchLimits
@@ -51,6 +52,7 @@ def search_over(
     index: SearchIndex,
     cursors: CursorCodec,
     settle: Callable[[], Awaitable[None]],
+    precedence: Precedence | None = None,
 ) -> Search:
     """The searching service over an index; its indexing is for the caller to run."""
     walks = Walks(settings.cursor_ttl_s, settings.search_walks_max, settings.search_walk_hits_max)
@@ -61,6 +63,7 @@ def search_over(
         commit_ms=settings.search_commit_ms,
         wait_ms=settings.search_wait_ms,
         on_commit=walks.commit,
+        precedence=precedence,
     )
     limits = SearchLimits(settings.page_max, settings.snippet_chars, settings.search_query_max)
     return Search(indexing, walks, cursors, limits, settle)
@@ -74,6 +77,7 @@ async def searching(
     path: Path,
     cursors: CursorCodec,
     settle: Callable[[], Awaitable[None]],
+    precedence: Precedence,
     spans: Spans = NO_SPANS,
 ) -> AsyncIterator[Search | None]:
     """The searching service of a server while the block lasts; None where it is turned off.
@@ -85,7 +89,7 @@ async def searching(
         yield None
         return
     async with index_open(settings, path, spans) as index:
-        search = search_over(settings, store, feed, index, cursors, settle)
+        search = search_over(settings, store, feed, index, cursors, settle, precedence)
         running = asyncio.create_task(kept_up("indexing", search.indexing.run), name="indexing")
         try:
             yield search

@@ -1,10 +1,7 @@
 """The settings of one server: every knob of the product, typed, in one object.
 
-A value comes from the first of these that has it: the command line, the environment
-(``SESSIONGRAPH_`` and the key in capitals), a file in TOML, the default below. The file is the one
-named by ``--config``, else ``sessiongraph.toml`` in the data directory when there is one. Keys are
-flat and spelled alike everywhere. A key that nobody knows is refused, never ignored, and the
-refusal names the nearest key that exists: a misspelt limit must not be a limit that is off.
+Those that bound what clients may take are in :mod:`server.client_limits`; where values come from is
+told in :mod:`server.setting_sources`.
 
 ``docs/configuration.md`` is written from the fields of :class:`Settings` by
 :mod:`server.configuration_document`.
@@ -12,28 +9,20 @@ refusal names the nearest key that exists: a misspelt limit must not be a limit 
 
 from __future__ import annotations
 
-import difflib
-import os
-import tomllib
-from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 import platformdirs
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_settings import (
     BaseSettings,
-    EnvSettingsSource,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
-    TomlConfigSettingsSource,
 )
 from typing_extensions import override
 
-from schema.request import MOST_VALUES
-from server.web_addresses import Authority, Origin
-from sessiongraph.errors import InvalidConfig
-from sessiongraph.references.errors import InvalidReferenceConfig
+from server.client_limits import ClientLimits
+from server.setting_values import directory, host_name, origin, switch
 
 ENVIRONMENT_PREFIX: Final = "SESSIONGRAPH_"
 CONFIGURATION_FILE: Final = "sessiongraph.toml"
@@ -42,51 +31,22 @@ NOT_SETTINGS: Final = frozenset({"SESSIONGRAPH_RECORDINGS", "SESSIONGRAPH_TEST_P
 """Variables with our prefix that are no settings: they steer the project's own tests."""
 
 
-_OF_REFERENCES: Final = frozenset({"max_references", "max_reference_bytes", "candidate_limit"})
-"""Settings whose refusal has a public code of its own."""
-
-
 def default_data_directory() -> Path:
     """The user's data directory for this program, as the platform has it."""
     return Path(platformdirs.user_data_dir("sessiongraph", appauthor=False))
 
 
-def _directory(value: object) -> object:
-    """A path as typed by a person: not blank, ``~`` meant as the home directory."""
-    if isinstance(value, str):
-        if not value.strip():
-            raise ValueError("must not be blank")
-        return Path(value).expanduser()
-    return value
-
-
-def _switch(value: object) -> object:
-    return {"on": True, "off": False}.get(value, value) if isinstance(value, str) else value
-
-
-def _host(value: str) -> str:
-    if Authority.read(value) is None:
-        raise ValueError(f"{value!r} is not as a Host header has it: name, name:port or [v6]:port")
-    return value
-
-
-def _origin(value: str) -> str:
-    if Origin.read(value) is None:
-        raise ValueError(f"{value!r} is no origin: scheme://host or scheme://host:port")
-    return value
-
-
-class Settings(BaseSettings):
+class Settings(ClientLimits):
     """Every setting, its type, range and default.
 
-    Made from what it is given alone; :func:`load_settings` looks elsewhere.
+    Made from what it is given alone; :func:`server.setting_sources.load_settings` looks elsewhere.
     """
 
     model_config = SettingsConfigDict(
         env_prefix=ENVIRONMENT_PREFIX, extra="forbid", frozen=True, hide_input_in_errors=True
     )
 
-    data_dir: Annotated[Path, BeforeValidator(_directory)] = Field(
+    data_dir: Annotated[Path, BeforeValidator(directory)] = Field(
         default_factory=default_data_directory,
         description="Directory that holds everything the server keeps. Created for its owner alone "
         "(mode 0700); one server at a time may hold it.",
@@ -104,13 +64,13 @@ class Settings(BaseSettings):
         description="Whether a token is needed to ask anything. Off is for loopback alone: every "
         "program of every user of this machine may then read and delete everything.",
     )
-    allowed_hosts: tuple[Annotated[str, AfterValidator(_host)], ...] = Field(
+    allowed_hosts: tuple[Annotated[str, AfterValidator(host_name)], ...] = Field(
         default=(),
         description="Further names of this server, as clients have them in the `Host` header: "
         "`name`, `name:port` or `[v6]:port`. The loopback names and the address that it listens "
         "on, each with its port, are always among them.",
     )
-    allowed_origins: tuple[Annotated[str, AfterValidator(_origin)], ...] = Field(
+    allowed_origins: tuple[Annotated[str, AfterValidator(origin)], ...] = Field(
         default=(),
         description="Origins whose web pages may ask this server, besides its own: "
         "`scheme://host[:port]`.",
@@ -137,7 +97,7 @@ class Settings(BaseSettings):
         "to `/v1/traces` below it. Needs the extra `otel`. Empty: tracing is off, unless "
         "OpenTelemetry's own `OTEL_EXPORTER_OTLP_ENDPOINT` is set.",
     )
-    watch: tuple[Annotated[Path, BeforeValidator(_directory)], ...] = Field(
+    watch: tuple[Annotated[Path, BeforeValidator(directory)], ...] = Field(
         default=(),
         description="Folders and files of recorders that are followed while the server runs.",
     )
@@ -155,7 +115,7 @@ class Settings(BaseSettings):
         description="Time between two looks at all watched files, for what the system did not tell "
         "of (seconds).",
     )
-    redact: Annotated[bool, BeforeValidator(_switch)] = Field(
+    redact: Annotated[bool, BeforeValidator(switch)] = Field(
         default=False,
         description="Whether secrets in recorders' files (keys of well-known services, and random "
         "text behind names such as `password`) are replaced before anything is stored: on or off.",
@@ -314,164 +274,6 @@ class Settings(BaseSettings):
         description="Most hits that all these searches together may remember; the oldest gives way "
         "(hits).",
     )
-    max_request_bytes: int = Field(
-        default=8 * 1024 * 1024,
-        ge=1024,
-        description="Largest body of an HTTP request; a larger one is answered with 413 (bytes).",
-    )
-    max_request_values: int = Field(
-        default=MOST_VALUES,
-        ge=1000,
-        description="Most values of JSON in one request, counted by commas and opening brackets, "
-        "those within texts too: in memory each takes up to a hundred times its size. More is "
-        "refused with 400, over WebSocket by closing with 4400 (values).",
-    )
-    max_body_bytes: int = Field(
-        default=64 * 1024 * 1024,
-        ge=1024 * 1024,
-        description="Most that all requests together may hold that are being received or answered, "
-        "the first 64 KiB of each aside; as much again for messages over WebSocket. More is "
-        "refused with TOO_MANY_REQUESTS, over WebSocket by closing with 1013 (bytes).",
-    )
-    request_head_timeout_ms: int = Field(
-        default=15_000,
-        ge=100,
-        le=600_000,
-        description="Time within which a client that has connected must have sent the head of a "
-        "request; then the connection is closed (ms).",
-    )
-    request_body_timeout_ms: int = Field(
-        default=30_000,
-        ge=100,
-        le=3_600_000,
-        description="Time within which the body of a request must have come, 408 after it (ms).",
-    )
-    keep_alive_s: int = Field(
-        default=5,
-        ge=1,
-        le=600,
-        description="How long a connection over HTTP stays open between two requests (seconds).",
-    )
-    stalled_client_ms: int = Field(
-        default=60_000,
-        ge=100,
-        le=3_600_000,
-        description="How long a client may take nothing of what was sent to it; then its "
-        "connection is closed, where the system can tell (ms).",
-    )
-    connection_init_timeout_ms: int = Field(
-        default=10_000,
-        ge=100,
-        le=600_000,
-        description="How long a WebSocket may stay without `connection_init`; then it is closed "
-        "with 4408 (ms).",
-    )
-    max_connections: int = Field(
-        default=4000,
-        ge=10,
-        description="Most connections of clients, of any kind; another one is answered with 503 "
-        "(connections).",
-    )
-    max_websockets: int = Field(
-        default=2000,
-        ge=1,
-        description="Most WebSockets; the handshake of another one is answered with 429 "
-        "(connections).",
-    )
-    max_subscriptions: int = Field(
-        default=10_000,
-        ge=1,
-        description="Most subscriptions that run at once, over all connections (subscriptions).",
-    )
-    max_operations: int = Field(
-        default=1000,
-        ge=1,
-        description="Most queries and mutations that run or wait at once, over all connections; "
-        "another one is refused with TOO_MANY_REQUESTS, over HTTP with 429 (operations).",
-    )
-    max_operations_per_connection: int = Field(
-        default=500,
-        ge=1,
-        description="Most operations of any kind that run at once over one WebSocket (operations).",
-    )
-    operation_timeout_ms: int = Field(
-        default=10_000,
-        ge=10,
-        le=3_600_000,
-        description="Longest that a query may take, or a frame of a subscription; then it is "
-        "SESSION_QUERY_ABORTED and its work stops. A mutation begins no further write after it, "
-        "and finishes what has begun (ms).",
-    )
-    max_operation_cost: int = Field(
-        default=200_000,
-        ge=1000,
-        description="Highest cost that an operation may be estimated at before it runs: about the "
-        "number of fields that its answer can have. A dearer one is COST_LIMIT_EXCEEDED (cost).",
-    )
-    max_running_cost: int = Field(
-        default=400_000,
-        ge=1000,
-        description="Highest cost of all operations together that run at once, those that cost at "
-        "most 1000 aside; others wait their turn, as long as operation_timeout_ms allows (cost).",
-    )
-    max_answer_bytes: int = Field(
-        default=64 * 1024 * 1024,
-        ge=64 * 1024,
-        description="Most bytes of events that one operation may take, counted when they are read "
-        "and for each field that shows them; then its further fields are COST_LIMIT_EXCEEDED. Also "
-        "the longest answer with events (bytes).",
-    )
-    max_running_bytes: int = Field(
-        default=256 * 1024 * 1024,
-        ge=1024 * 1024,
-        description="Most bytes of events that all operations may hold together until their "
-        "answers are sent, the first 64 KiB of each aside; more is TOO_MANY_REQUESTS (bytes).",
-    )
-    documents: Literal["any", "trusted"] = Field(
-        default="any",
-        description="Which documents may be run: any, or only those of trusted_documents.",
-    )
-    trusted_documents: Annotated[Path | None, BeforeValidator(_directory)] = Field(
-        default=None,
-        description="Documents that clients may name by `documentId` instead of sending them: a "
-        "file in JSON whose keys are `sha256:` and the digest of the text in hexadecimal, or a "
-        "folder of `.graphql` files. Read when the server starts.",
-    )
-    introspection: Annotated[bool, BeforeValidator(_switch)] = Field(
-        default=True,
-        description="Whether clients may ask for the schema (`__schema`, `__type`): on or off.",
-    )
-    graphiql: Annotated[bool, BeforeValidator(_switch)] = Field(
-        default=True,
-        description="Whether GraphiQL is served at `/`: on or off.",
-    )
-    max_query_chars: int = Field(
-        default=100_000,
-        ge=1000,
-        description="Longest text of one GraphQL document; long values belong into variables "
-        "(characters).",
-    )
-    max_query_comparisons: int = Field(
-        default=5000,
-        ge=100,
-        description="Most pairs of fields in one GraphQL document that answer under the same name "
-        "and must be compared to be merged (pairs).",
-    )
-    max_query_tokens: int = Field(
-        default=5000, ge=100, description="Most tokens in one GraphQL document (tokens)."
-    )
-    max_query_depth: int = Field(
-        default=25,
-        ge=5,
-        description="Deepest nesting of fields in one GraphQL operation, introspection aside "
-        "(levels).",
-    )
-    max_query_aliases: int = Field(
-        default=200,
-        ge=0,
-        description="Most aliased fields in one GraphQL operation, each use of a fragment counted "
-        "(aliases).",
-    )
     shutdown_grace_s: float = Field(
         default=10.0,
         ge=1,
@@ -491,70 +293,3 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         return (init_settings,)
-
-
-def load_settings(
-    command_line: Mapping[str, Any] | None = None, config: Path | None = None
-) -> Settings:
-    """The settings in force.
-
-    command_line: what was asked for there, by key; values of None were not.
-    config: the file named by ``--config``.
-
-    Raises:
-        InvalidConfig: an unknown key, a value of the wrong type or outside its range, a file that
-            cannot be read.
-        InvalidReferenceConfig: such a value of a setting of references.
-    """
-    asked = {key: value for key, value in (command_line or {}).items() if value is not None}
-    environment = _environment()
-    places = {key: f"{ENVIRONMENT_PREFIX}{key.upper()} (environment)" for key in environment}
-    places |= {key: f"--{key.replace('_', '-')}" for key in asked}
-    chosen = {**environment, **asked}
-    path = config or _validated(chosen, places).data_dir / CONFIGURATION_FILE
-    if config is None and not path.is_file():
-        return _validated(chosen, places)
-    from_file = _file(path)
-    if config is None and "data_dir" in from_file:
-        raise InvalidConfig(f"{path}: data_dir cannot be set in the data directory itself")
-    return _validated(
-        {**from_file, **chosen}, {key: f"{path}: {key}" for key in from_file} | places
-    )
-
-
-def _validated(values: Mapping[str, Any], places: Mapping[str, str]) -> Settings:
-    """``places``: where each value was found, for the refusal of a bad one."""
-    try:
-        return Settings(**values)
-    except ValidationError as error:
-        first = error.errors()[0]
-        message = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
-        key = str(first["loc"][0])
-        refused = InvalidReferenceConfig if key in _OF_REFERENCES else InvalidConfig
-        raise refused(f"{places[key]}: {message}") from error
-
-
-def _environment() -> dict[str, Any]:
-    names = {f"{ENVIRONMENT_PREFIX}{key.upper()}" for key in Settings.model_fields} | NOT_SETTINGS
-    for name in sorted(os.environ):
-        if name.upper().startswith(ENVIRONMENT_PREFIX) and name.upper() not in names:
-            raise InvalidConfig(f"environment: {_unknown(name, names - NOT_SETTINGS)}")
-    return dict(EnvSettingsSource(Settings)())
-
-
-def _file(path: Path) -> dict[str, Any]:
-    if not path.is_file():
-        raise InvalidConfig(f"{path}: there is no such configuration file")
-    try:
-        values = TomlConfigSettingsSource(Settings, toml_file=path).toml_data
-    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidConfig(f"{path}: {error}") from error
-    for key in values:
-        if key not in Settings.model_fields:
-            raise InvalidConfig(f"{path}: {_unknown(key, Settings.model_fields)}")
-    return values
-
-
-def _unknown(name: str, known: Iterable[str]) -> str:
-    nearest = difflib.get_close_matches(name, known, n=1, cutoff=0.0)
-    return f"there is no setting {name!r}; the nearest is {nearest[0]!r}"

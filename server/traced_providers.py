@@ -14,7 +14,8 @@ from typing_extensions import override
 from providers.sqlite.log_store import SqliteLogStore
 from providers.tantivy.index import TantivyIndex
 from server.tracing import NO_SPANS, Spans
-from sessiongraph.ports import LogReader, PlacedEntry, Position
+from sessiongraph.placed_entry import PlacedEntry
+from sessiongraph.ports import LogReader, Position
 from sessiongraph.search.ports import Held, IndexObservation, Ranking
 from sessiongraph.search.question import Question
 

@@ -20,7 +20,7 @@ from providers.recordings.watch import Watch
 from server.settings import Settings
 from sessiongraph.followed_files import FollowedFiles
 from sessiongraph.importing import Importer
-from sessiongraph.ports import RecordingReader
+from sessiongraph.recordings import RecordingReader
 
 _log: Final = structlog.get_logger(__name__)
 

@@ -36,10 +36,10 @@ from sessiongraph.cursor import KEY_BYTES, CursorCodec
 from sessiongraph.header import EpochMillis
 from sessiongraph.import_jobs import ImportJobs
 from sessiongraph.importing import Importer
-from sessiongraph.ports import OpenRecording, RecordingReader
 from sessiongraph.projections.registry import Registry, register_installed
 from sessiongraph.projections.units import first_party_registry
 from sessiongraph.query import QueryLimits, SessionQuery
+from sessiongraph.recordings import OpenRecording, RecordingReader
 from sessiongraph.references.limits import ReferenceLimits
 from sessiongraph.references.prepare import ReferenceService
 from sessiongraph.search.service import Search
@@ -133,7 +133,16 @@ async def open_for_serving(settings: Settings, directory: DataDirectory) -> Asyn
             apart = ReadingApart(settings.import_processes, prepare=prepare_entry)
             reading = running.enter_context(apart)
             search = await running.enter_async_context(
-                searching(settings, store, store, directory.index_path, cursors, live.settle, spans)
+                searching(
+                    settings,
+                    store,
+                    store,
+                    directory.index_path,
+                    cursors,
+                    live.settle,
+                    live.precedence,
+                    spans,
+                )
             )
             services = _services(settings, store, cursors, reading, live, search)
             imports = ImportJobs(

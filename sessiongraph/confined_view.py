@@ -23,10 +23,11 @@ from typing_extensions import override
 
 from sessiongraph.citations import CitedKey, SessionCitation
 from sessiongraph.corpus import CorpusView, LiveView, LogicalSession
+from sessiongraph.cover_query import CoverQuery
 from sessiongraph.errors import PersistenceFailed
 from sessiongraph.filters import SessionSelection
 from sessiongraph.header import SessionHeader
-from sessiongraph.ports import CoverQuery, LogReader, SessionKey, SessionOrder
+from sessiongraph.ports import LogReader, SessionKey, SessionOrder
 from sessiongraph.visibility import UNSEEN_PARENT, Visibility
 
 

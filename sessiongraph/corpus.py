@@ -18,6 +18,7 @@ from typing import Any, Protocol
 import msgspec
 
 from sessiongraph.citations import CitedKey, SessionCitation, cited_key
+from sessiongraph.cover_query import CoverQuery
 from sessiongraph.directories import lies_within
 from sessiongraph.errors import PersistenceFailed, SourceConflict
 from sessiongraph.event import Seq
@@ -28,7 +29,6 @@ from sessiongraph.live_tail import NO_TAIL, LiveTail, TailedLog
 from sessiongraph.ports import (
     ChildLink,
     CorpusCounts,
-    CoverQuery,
     LogReader,
     LogStore,
     SessionKey,

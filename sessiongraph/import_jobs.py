@@ -19,8 +19,9 @@ from typing import Final
 import structlog
 
 from sessiongraph.errors import BadUserInput
-from sessiongraph.importing import Importer, ImportRefusal, ImportReport
-from sessiongraph.ports import RecordingReader
+from sessiongraph.import_report import ImportRefusal, ImportReport
+from sessiongraph.importing import Importer
+from sessiongraph.recordings import RecordingReader
 
 _log: Final = structlog.get_logger(__name__)
 

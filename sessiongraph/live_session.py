@@ -27,7 +27,7 @@ from sessiongraph.event import Seq, SessionEvent
 from sessiongraph.header import EpochMillis, SessionHeader
 from sessiongraph.new_event import NewEvent
 from sessiongraph.payloads import Shape, is_human_prompt, shape_of
-from sessiongraph.ports import PlacedEntry
+from sessiongraph.placed_entry import PlacedEntry
 from sessiongraph.repair import TailState
 from sessiongraph.surface import Surface, SurfaceNode, SurfaceRuleBroken, Undo
 

@@ -18,13 +18,8 @@ from sessiongraph.citations import CitingKey, SessionCitation, cited_in, citing_
 from sessiongraph.errors import PersistenceFailed, SessionGraphError
 from sessiongraph.event import EventSurface, PlacedEvent, Placement, Seq, SessionEvent
 from sessiongraph.filters import EventSelection
-from sessiongraph.ports import (
-    ConversationTotals,
-    LogReader,
-    PlacedEntry,
-    StoredSession,
-    WindowRequest,
-)
+from sessiongraph.placed_entry import PlacedEntry
+from sessiongraph.ports import ConversationTotals, LogReader, StoredSession, WindowRequest
 
 
 @dataclass(frozen=True, slots=True, eq=False)

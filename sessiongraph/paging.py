@@ -6,11 +6,13 @@ than asked for is read to know whether another page follows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from sessiongraph.cursor import CursorCodec
 from sessiongraph.errors import InvalidLimit
+from sessiongraph.ports import WindowRequest
 
 T = TypeVar("T")
 
@@ -75,3 +77,45 @@ class Page(Generic[T]):
     @property
     def end_cursor(self) -> str | None:
         return self._cursor_of(self.items[-1]) if self.items else None
+
+
+async def page_by_key(
+    cursors: CursorCodec,
+    brand: str,
+    bound: Callable[[], str],
+    request: PageRequest,
+    maximum: int,
+    find: Callable[[WindowRequest], Awaitable[list[T]]],
+    key_of: Callable[[T], int],
+) -> Page[T]:
+    """A page of a list whose items are keyed by one ascending integer.
+
+    brand, bound: what its cursors are bound to; the latter is asked for where there are cursors.
+    find: the items of a window, in order. key_of: the key of an item.
+
+    Raises:
+        InvalidLimit, InvalidCursor, StaleCursor: see there.
+    """
+    limit = request.limit(default=100, maximum=maximum)
+
+    def key_in(token: str | None) -> int | None:
+        if token is None:
+            return None
+        (key,) = cursors.read(brand, bound(), token)
+        return int(key)
+
+    after, before = key_in(request.after), key_in(request.before)
+    newest = request.from_end
+    rows: list[T] = await find(WindowRequest(limit + 1, after, before, newest))
+    more = len(rows) > limit
+    items = rows[-limit:] if newest else rows[:limit]
+    beyond_after = after is not None and bool(
+        await find(WindowRequest(1, before=after + 1, newest=True))
+    )
+    beyond_before = before is not None and bool(await find(WindowRequest(1, after=before - 1)))
+    return Page(
+        items,
+        lambda item: cursors.issue(brand, bound(), [key_of(item)]),
+        has_next_page=beyond_before if newest else more or beyond_before,
+        has_previous_page=more or beyond_after if newest else beyond_after,
+    )

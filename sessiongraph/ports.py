@@ -1,4 +1,4 @@
-"""What a provider must be able to do: the log store and the readers of recorders' files.
+"""What a provider must be able to do: the log store and its feed of commits.
 
 The domain speaks to the outside through these protocols only. All of them are asynchronous, so that
 a provider may answer from this process or from across a network; nothing here assumes that every
@@ -11,22 +11,22 @@ everything up to a position has missed nothing.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Protocol
 
 import msgspec
 
 from sessiongraph.citations import CitedKey, CitingKey, SessionCitation
-from sessiongraph.directories import lies_within
+from sessiongraph.cover_query import CoverQuery
 from sessiongraph.event import Entry, PlacedEvent, Seq
 from sessiongraph.filters import EventSelection, SessionSelection
-from sessiongraph.header import EpochMillis, SessionHeader, SourceKind
-from sessiongraph.redaction import Redaction
-from sessiongraph.surface import SurfaceNode, Transition
+from sessiongraph.header import EpochMillis, SessionHeader
+from sessiongraph.placed_entry import PlacedEntry
+from sessiongraph.recordings import RecordingState
+from sessiongraph.surface import SurfaceNode
 
 Position = int
 
@@ -141,40 +141,6 @@ class WindowRequest:
     before: int | None = None
     newest: bool = False
     take: Callable[[int], None] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class CoverQuery:
-    """Which sessions to find by their covers: id, working directory and latest title.
-
-    part: what one of the three must contain, in any case; empty admits every session.
-    cwd: sessions of it come first, then those without any, then the rest; the newest first within
-        each.
-    limit: the most to answer.
-    without: ids that are not meant.
-    within: places at or below which a session's working directory must lie; None: anywhere.
-    """
-
-    part: str
-    cwd: str | None
-    limit: int
-    without: frozenset[str] = frozenset()
-    within: frozenset[str] | None = None
-
-    def admits(self, header: SessionHeader, title: str | None) -> bool:
-        """Whether a session is meant."""
-        if header.session_id in self.without:
-            return False
-        if self.within is not None and not lies_within(header.cwd, self.within):
-            return False
-        part = self.part.casefold()
-        covers = (header.session_id, header.cwd or "", title or "")
-        return not part or any(part in cover.casefold() for cover in covers)
-
-    def order_key(self, header: SessionHeader) -> tuple[int, EpochMillis, str]:
-        """The place of a session in the answer."""
-        near = 0 if header.cwd == self.cwd else 1 if header.cwd is None else 2
-        return (near, -header.created_at, header.session_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,57 +277,6 @@ class LogReader(Protocol):
         ...
 
 
-Prepared = Any
-"""What a store makes of an entry alone, before it knows where the entry goes; see :data:`Prepare`.
-
-It consists of plain values that can be sent to another process, and only the store that made it
-understands it.
-"""
-
-Prepare = Callable[[Entry], Prepared]
-"""Does the part of storing an entry that can be done anywhere, by whoever has the entry first.
-
-A function of a module, so that another process finds it by its name.
-"""
-
-
-class PlacedEntry(msgspec.Struct, frozen=True, gc=False):
-    """An entry and what it does to the surface: what a store appends.
-
-    prepared: what the store made of it before; None where that is still to be done.
-    """
-
-    entry: Entry
-    transition: Transition
-    prepared: Prepared = None
-
-
-class RecordingState(msgspec.Struct, frozen=True):
-    """How far a recorder's file has been read.
-
-    size, modified_ns: of the file when it was last looked at; equal ones mean it is unchanged.
-    offset: bytes of the file that have been read for good, in the file as it lies on disk.
-    line: lines read for good, the header's included.
-    next_seq: the seq that the next event of the file must have.
-    fingerprint: of the part already read, to tell growth from rewriting.
-    memory: what else the reader must know to go on; only the reader that wrote it understands it.
-    """
-
-    path: str
-    session_id: str
-    size: int
-    modified_ns: int
-    offset: int
-    line: int
-    next_seq: Seq
-    fingerprint: str
-    memory: bytes = b""
-
-
-NEVER_UNCHANGED: Final = -1
-"""As a size: the file is to be read anew, whatever it looks like."""
-
-
 class StagedLog(Protocol):
     """Rows that stay invisible until :meth:`publish`, written in bounded transactions."""
 
@@ -455,167 +370,3 @@ class LogStore(Protocol):
     async def close(self) -> None:
         """Finish what is queued and release the files."""
         ...
-
-
-class RecordingRefused(Exception):
-    """A recorder's file that cannot be read faithfully; never half-read.
-
-    line: counted from 1, None when the file as a whole is meant.
-    """
-
-    def __init__(self, path: Path, line: int | None, reason: str) -> None:
-        place = f"{path}:{line}" if line is not None else str(path)
-        super().__init__(f"{place}: {reason}")
-        self.path = path
-        self.line = line
-        self.reason = reason
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedMedia:
-    """An image or another thing that a file holds in full and a log only names.
-
-    name: the SHA-256 of its content, in hexadecimal digits.
-    """
-
-    name: str
-    content: bytes
-
-
-class MediaStore(Protocol):
-    """Keeps media by their content: the same content is kept once."""
-
-    def keep(self, media: RecordedMedia) -> None:
-        """Keep it, on disk when this returns.
-
-        Raises:
-            PersistenceFailed: the disk refused.
-        """
-        ...
-
-
-class RecordedEntry(msgspec.Struct, gc=False):
-    """An entry and the line of the file that it came from, counted from 1.
-
-    media: what was taken out of the entry, to be kept before the entry can be seen.
-    prepared: what the store has made of the entry already; None where nobody asked it.
-    """
-
-    entry: Entry
-    line: int
-    media: tuple[RecordedMedia, ...] = ()
-    prepared: Prepared = None
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedPart:
-    """A further session inside of a file, between the lines of the first one.
-
-    key: names it in the file, at every reading alike.
-    lines: those that belong to it and were not read before, counted from 1.
-    place: where the first of them begins; only the reader that found it understands it.
-    """
-
-    key: str
-    lines: Sequence[int]
-    place: tuple[int, int]
-
-
-UNFINISHED_LINE: Final = "The last line was not finished when the file was read."
-"""The note of a torn tail; it goes when the file has grown."""
-
-BROKEN_TAIL: Final = "is broken and the log ends before it"
-"""What the note of a tail says that was cut; it goes like the other."""
-
-
-def is_about_the_tail(note: str) -> bool:
-    """Whether a note speaks of the end that a file had when it was read."""
-    return note == UNFINISHED_LINE or BROKEN_TAIL in note
-
-
-class RecordedLog(Protocol):
-    """One session as its file tells it, read once from front to back, in constant memory."""
-
-    @property
-    def header(self) -> SessionHeader:
-        """The header; its notes and seed length are final once :meth:`entries` is exhausted.
-
-        A reading that was resumed sees the tail only: its seed length and notes are of the tail.
-        """
-        ...
-
-    @property
-    def state(self) -> RecordingState:
-        """How far the file has been read, for the next time; final once exhausted."""
-        ...
-
-    @property
-    def bytes_read(self) -> int:
-        """Bytes of JSON read so far, decompressed; for progress."""
-        ...
-
-    @property
-    def parts(self) -> Sequence[RecordedPart]:
-        """Further sessions of which this reading saw something; final once exhausted."""
-        ...
-
-    def entries(self) -> Iterator[RecordedEntry]:
-        """What the file holds, in order.
-
-        Raises:
-            RecordingRefused: what comes next cannot be read faithfully.
-            RecordingRewritten: a resumed reading met something that changes the header.
-        """
-        ...
-
-
-class RecordingReader(Protocol):
-    """Reads the files of one recorder."""
-
-    @property
-    def kind(self) -> SourceKind: ...
-
-    def recognises(self, path: Path, beginning: Sequence[bytes]) -> bool:
-        """Whether a file is this recorder's, by its first lines (decompressed)."""
-        ...
-
-    def superseded(self, paths: Sequence[Path]) -> Mapping[Path, Path]:  # noqa: ARG002
-        """Files that another one in ``paths`` takes the place of; none, where nothing is said."""
-        return {}
-
-    def open(
-        self,
-        path: Path,
-        resume: RecordingState | None,
-        part: RecordedPart | None = None,
-        redaction: Redaction | None = None,
-    ) -> RecordedLog:
-        """Begin to read; with ``resume`` from where an earlier import stopped.
-
-        part: read this further session of the file instead of the first one.
-        redaction: what replaces the secrets in every line; None leaves them.
-
-        Raises:
-            RecordingRefused: the file cannot be read faithfully. Iterating raises it too.
-            RecordingRewritten: the part that was read before has changed.
-        """
-        ...
-
-
-class OpenRecording(Protocol):
-    """How recordings are opened for an import: read where they are opened, or elsewhere."""
-
-    def __call__(
-        self,
-        reader: RecordingReader,
-        path: Path,
-        resume: RecordingState | None,
-        part: RecordedPart | None,
-        redaction: Redaction | None,
-    ) -> RecordedLog:
-        """What ``reader.open`` answers for these arguments, or raises; alike in what it tells."""
-        ...
-
-
-class RecordingRewritten(Exception):
-    """The part of a file that was read before is no longer the same."""

@@ -7,7 +7,6 @@ loop. Every limit is in :class:`QueryLimits`.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -18,40 +17,31 @@ from sessiongraph.allowance import Allowance, EventBytes
 from sessiongraph.citations import SessionCitation, cited_key, citing_key
 from sessiongraph.confined_view import ConfinedView
 from sessiongraph.corpus import Corpus, CorpusView, LogicalSession
+from sessiongraph.cover_query import CoverQuery
 from sessiongraph.cursor import CursorCodec
 from sessiongraph.errors import (
-    CorruptSession,
-    CostLimitExceeded,
     EventNotFound,
     InvalidCursor,
     InvalidWindow,
     SessionGraphError,
     SessionNotFound,
-    StaleCursor,
 )
 from sessiongraph.event import PlacedEvent, Seq
+from sessiongraph.families import Lineage, LineageNode, lineages, page_of_descendants
 from sessiongraph.filters import ALL_EVENTS, EventSelection, SessionSelection
-from sessiongraph.lineage import AncestorPath, Descendant, ancestor_path, descendants_in_order
-from sessiongraph.paging import Page, PageRequest
-from sessiongraph.ports import CorpusCounts, CoverQuery, SessionKey, SessionOrder, WindowRequest
-from sessiongraph.text import SEMANTIC_TYPES, semantic_text
+from sessiongraph.paging import Page, PageRequest, page_by_key
+from sessiongraph.ports import CorpusCounts, SessionKey, SessionOrder, WindowRequest
+from sessiongraph.text_scan import scan_documents
 from sessiongraph.trace import EventDocument, EventTrace, EventWindow
 from sessiongraph.visibility import EVERYWHERE, Visibility
 
 T = TypeVar("T")
-
-_SCAN_PAGES: Final = (64, 256, 512)
-"""Events read at a time by a text scan: little at first, since a match may be near."""
-
 
 _PAYLOADS_AT_ONCE: Final = 32
 """Whole payloads read before they are weighed."""
 
 _EVENTS: Final = EventBytes()
 """Of those who read as much as they like."""
-
-_FOUND_AT_ONCE: Final = 200
-"""Sessions looked up before others get their turn on the event loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,33 +55,6 @@ class QueryLimits:
     page_max: int = 200
     read_window_max: int = 50
     lineage_page_max: int = 2000
-
-
-@dataclass(frozen=True, slots=True)
-class Lineage:
-    """One session's place among its ancestors."""
-
-    target: LogicalSession
-    ancestors: tuple[LogicalSession, ...]
-    path: AncestorPath
-
-    @property
-    def complete(self) -> bool:
-        return self.path.complete
-
-    @property
-    def root(self) -> LogicalSession:
-        """The oldest ancestor, or the session itself; meaningful when complete."""
-        return self.ancestors[-1] if self.ancestors else self.target
-
-
-@dataclass(frozen=True, slots=True)
-class LineageNode:
-    """One descendant; depth is 1 for direct children."""
-
-    session: LogicalSession
-    parent_id: str
-    depth: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,9 +233,17 @@ class Observation:
         Raises:
             InvalidLimit, InvalidCursor, StaleCursor: see there.
         """
-        find = self._scan_events if selection.texts else self._read_events
-        return await self._page_of_events(
-            "events", session, selection, request, find, lambda placed: placed
+
+        async def find(window: WindowRequest) -> list[PlacedEvent]:
+            if selection.texts:
+                documents = await scan_documents(session, selection, window, self._allowance)
+                return [document.placed for document in documents]
+            if selection.impossible:
+                return []
+            return await session.log.events(selection, replace(window, take=self._allowance.take))
+
+        return await self._page_by_key(
+            "events", session, selection.digest, request, find, lambda placed: placed.seq
         )
 
     async def list_documents(
@@ -283,13 +254,12 @@ class Observation:
         Raises:
             InvalidLimit, InvalidCursor, StaleCursor: see there.
         """
-        return await self._page_of_events(
-            "documents",
-            session,
-            selection,
-            request,
-            self._scan_documents,
-            lambda document: document.placed,
+
+        async def find(window: WindowRequest) -> list[EventDocument]:
+            return await scan_documents(session, selection, window, self._allowance)
+
+        return await self._page_by_key(
+            "documents", session, selection.digest, request, find, lambda found: found.placed.seq
         )
 
     async def event_window(
@@ -370,22 +340,7 @@ class Observation:
         self, sessions: Sequence[LogicalSession]
     ) -> dict[str, Lineage | SessionGraphError]:
         """The ancestry of each session; a circle fails for its own session only."""
-        found = await self._view.ancestors([session.session_id for session in sessions])
-        answers: dict[str, Lineage | SessionGraphError] = {}
-        for session in sessions:
-            ancestors = found.get(session.session_id, [])
-            try:
-                path = ancestor_path(
-                    session.session_id,
-                    session.header.parent_session,
-                    [(each.session_id, each.header.parent_session) for each in ancestors],
-                )
-            except SessionGraphError as error:
-                answers[session.session_id] = error
-            else:
-                known = tuple(ancestors[: len(path.ancestor_ids)])
-                answers[session.session_id] = Lineage(session, known, path)
-        return answers
+        return await lineages(self._view, sessions)
 
     async def list_descendants(
         self, session: LogicalSession, request: PageRequest
@@ -396,32 +351,7 @@ class Observation:
             InvalidLimit, InvalidCursor, StaleCursor: see there.
         """
         most = self.limits.lineage_page_max
-        limit = request.limit(default=most, maximum=most)
-        root_id = session.session_id
-        links = await self._view.descendants(root_id)
-        ordered = await asyncio.to_thread(descendants_in_order, root_id, links)
-        start = 0
-        if request.after is not None:
-            (last_id,) = self._cursors.read("descendants", root_id, request.after)
-            start = _place_after(ordered, last_id)
-        cut = ordered[start : start + limit]
-        found: dict[str, LogicalSession] = {}
-        for begin in range(0, len(cut), _FOUND_AT_ONCE):
-            part = cut[begin : begin + _FOUND_AT_ONCE]
-            found.update(await self._view.find([node.session_id for node in part]))
-            await asyncio.sleep(0)
-        nodes = [
-            LineageNode(found[node.session_id], node.parent_id, node.depth)
-            for node in cut
-            if node.session_id in found
-        ]
-        return Page(
-            nodes,
-            lambda node: self._cursors.issue("descendants", root_id, [node.session.session_id]),
-            has_next_page=start + limit < len(ordered),
-            has_previous_page=start > 0,
-            total_count=len(ordered),
-        )
+        return await page_of_descendants(self._view, self._cursors, session, request, most)
 
     async def _target(self, session: LogicalSession, seq: Seq) -> PlacedEvent:
         found = await session.log.at([seq])
@@ -430,142 +360,19 @@ class Observation:
         self._allowance.take(len(found[seq].event.payload))
         return found[seq]
 
-    async def _read_events(
-        self, session: LogicalSession, selection: EventSelection, window: WindowRequest
-    ) -> list[PlacedEvent]:
-        if selection.impossible:
-            return []
-        return await session.log.events(selection, replace(window, take=self._allowance.take))
-
-    async def _scan_events(
-        self, session: LogicalSession, selection: EventSelection, window: WindowRequest
-    ) -> list[PlacedEvent]:
-        documents = await self._scan_documents(session, selection, window)
-        return [document.placed for document in documents]
-
-    async def _scan_documents(
-        self, session: LogicalSession, selection: EventSelection, window: WindowRequest
-    ) -> list[EventDocument]:
-        """Semantic documents that pass every filter, by reading page after page of candidates."""
-        candidates = selection.narrowed(types=SEMANTIC_TYPES)
-        if candidates.impossible:
-            return []
-        found: list[EventDocument] = []
-        after, before, turn, most = window.after, window.before, 0, _SCAN_PAGES[-1]
-        while len(found) < window.limit:
-            size = min(most, _SCAN_PAGES[min(turn, len(_SCAN_PAGES) - 1)])
-            reading = WindowRequest(size, after=after, before=before, newest=window.newest)
-            lent = _Lent(self._allowance)
-            try:
-                page = await session.log.events(candidates, replace(reading, take=lent.take))
-                matching = await asyncio.to_thread(_documents, page, candidates)
-            except CostLimitExceeded:
-                lent.give_back()
-                if size == 1:
-                    raise
-                most = max(1, size // 8)
-                continue
-            turn += 1
-            lent.give_back()
-            for document in matching:
-                self._allowance.take(len(document.placed.event.payload))
-            found = matching + found if window.newest else found + matching
-            if len(page) < size:
-                break
-            if window.newest:
-                before = page[0].seq
-            else:
-                after = page[-1].seq
-        return found[-window.limit :] if window.newest else found[: window.limit]
-
-    async def _page_of_events(
-        self,
-        brand: str,
-        session: LogicalSession,
-        selection: EventSelection,
-        request: PageRequest,
-        find: Callable[[LogicalSession, EventSelection, WindowRequest], Any],
-        placed_of: Callable[[T], PlacedEvent],
-    ) -> Page[T]:
-        async def find_window(window: WindowRequest) -> list[T]:
-            rows: list[T] = await find(session, selection, window)
-            return rows
-
-        return await self._page_by_key(
-            brand,
-            session,
-            selection.digest,
-            request,
-            find_window,
-            lambda item: placed_of(item).seq,
-        )
-
     async def _page_by_key(
         self,
         brand: str,
         session: LogicalSession,
         digest: Callable[[], str],
         request: PageRequest,
-        find: Callable[[WindowRequest], Any],
+        find: Callable[[WindowRequest], Awaitable[list[T]]],
         key_of: Callable[[T], int],
     ) -> Page[T]:
-        """A page of a list whose items are keyed by one ascending integer.
-
-        digest: of what else its cursors are bound to; asked for where there are cursors.
-        """
-        limit = request.limit(default=100, maximum=self.limits.page_max)
+        """digest: of what else its cursors are bound to, besides the session."""
         bound = cache(lambda: f"{session.session_id}#{session.epoch}:{digest()}")
-
-        def key_in(token: str | None) -> int | None:
-            if token is None:
-                return None
-            (key,) = self._cursors.read(brand, bound(), token)
-            return int(key)
-
-        after, before = key_in(request.after), key_in(request.before)
-        newest = request.from_end
-        rows: list[T] = await find(WindowRequest(limit + 1, after, before, newest))
-        more = len(rows) > limit
-        items = rows[-limit:] if newest else rows[:limit]
-        beyond_after = after is not None and bool(
-            await find(WindowRequest(1, before=after + 1, newest=True))
-        )
-        beyond_before = before is not None and bool(await find(WindowRequest(1, after=before - 1)))
-        return Page(
-            items,
-            lambda item: self._cursors.issue(brand, bound(), [key_of(item)]),
-            has_next_page=beyond_before if newest else more or beyond_before,
-            has_previous_page=more or beyond_after if newest else beyond_after,
-        )
-
-
-class _Lent:
-    """What was taken for a page that is looked through, and not all kept."""
-
-    def __init__(self, allowance: Allowance) -> None:
-        self._allowance = allowance
-        self._taken = 0
-
-    def take(self, count: int) -> None:
-        self._taken += count
-        self._allowance.take(count)
-
-    def give_back(self) -> None:
-        self._allowance.let_go(self._taken)
-
-
-def _documents(page: Sequence[PlacedEvent], selection: EventSelection) -> list[EventDocument]:
-    found = []
-    for placed in page:
-        try:
-            text = semantic_text(placed.event)
-        except ValueError as error:
-            raise CorruptSession(
-                f"event {placed.seq} of {placed.session_id!r} has a payload that cannot be read"
-            ) from error
-        if text and selection.admits_text(text):
-            found.append(EventDocument(placed, text))
-    return found
+        most = self.limits.page_max
+        return await page_by_key(self._cursors, brand, bound, request, most, find, key_of)
 
 
 def _session_key(parts: Sequence[Any]) -> SessionKey:
@@ -573,10 +380,3 @@ def _session_key(parts: Sequence[Any]) -> SessionKey:
         raise InvalidCursor("this is not a cursor of a list of sessions")
     created_at, session_id, prompted_at = parts
     return SessionKey(created_at, session_id, prompted_at)
-
-
-def _place_after(ordered: Sequence[Descendant], session_id: str) -> int:
-    for index, node in enumerate(ordered):
-        if node.session_id == session_id:
-            return index + 1
-    raise StaleCursor(f"{session_id!r} is no longer among the descendants")

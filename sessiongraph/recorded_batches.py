@@ -16,7 +16,8 @@ from typing import Any, Final
 from sessiongraph import lossless
 from sessiongraph.event import APPEND, DeltaRun, Entry, Seq, SessionEvent, events_of
 from sessiongraph.payloads import tool_result_without_content
-from sessiongraph.ports import MediaStore, PlacedEntry, RecordedEntry, RecordingRefused
+from sessiongraph.placed_entry import PlacedEntry
+from sessiongraph.recordings import MediaStore, RecordedEntry, RecordingRefused
 from sessiongraph.surface import Surface, SurfaceNode, SurfaceRuleBroken
 
 BATCH_ENTRIES: Final = 1000
@@ -72,7 +73,7 @@ class RecordedBatches:
 
         Raises:
             RecordingRefused: an entry breaks a rule of the log, or cannot be read faithfully.
-            RecordingRewritten: see :meth:`sessiongraph.ports.RecordedLog.entries`.
+            RecordingRewritten: see :meth:`sessiongraph.recordings.RecordedLog.entries`.
         """
         return await asyncio.to_thread(self._read)
 

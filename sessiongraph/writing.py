@@ -32,11 +32,13 @@ from sessiongraph.filters import ALL_EVENTS
 from sessiongraph.header import EpochMillis, SessionHeader, SessionSource
 from sessiongraph.live_session import LiveSession
 from sessiongraph.live_sessions import Durability, LiveSessions
-from sessiongraph.log_tails import tail_of, turn_is_open
+from sessiongraph.log_tails import turn_is_open
 from sessiongraph.new_event import NewEvent
 from sessiongraph.new_session import NewSession
-from sessiongraph.ports import LogStore, PlacedEntry, StoredSession, WindowRequest
-from sessiongraph.repair import closing_events
+from sessiongraph.placed_entry import PlacedEntry
+from sessiongraph.ports import LogStore, StoredSession, WindowRequest
+from sessiongraph.precedence import Precedence
+from sessiongraph.resuming import Resuming
 from sessiongraph.surface import Transition
 from sessiongraph.turns import Turns
 from sessiongraph.visibility import EVERYWHERE, Visibility
@@ -66,6 +68,7 @@ class SessionWriting:
     """The writing service of one server.
 
     now: the clock, in ms since the epoch.
+    precedence: what appends have over other work.
     """
 
     def __init__(
@@ -75,13 +78,16 @@ class SessionWriting:
         live: LiveSessions,
         now: Callable[[], EpochMillis],
         lifecycle: Lifecycle | None = None,
+        precedence: Precedence | None = None,
     ) -> None:
         self._store = store
         self._corpus = corpus
         self._live = live
         self._appends = Appends(corpus, live, now)
+        self._resuming = Resuming(store, corpus, live, now)
         self._now = now
         self._lifecycle = lifecycle or Lifecycle()
+        self._precedence = precedence or Precedence()
         # One change at a time of whether a session is live.
         self._turns: Turns[str] = Turns()
 
@@ -101,7 +107,7 @@ class SessionWriting:
                 is_ours = known.header.source.path is None and new.has_made(known.header)
                 if known.last_seq >= 0 or not is_ours:
                     raise LogConflict(f"the id {session_id!r} is taken")
-                session = self._live.get(session_id) or await self._resume(session_id)
+                session = self._live.get(session_id) or await self._resuming.resume(session_id)
                 if durability is Durability.DURABLE:
                     await self._live.flush(session)
                 return session_id
@@ -126,7 +132,7 @@ class SessionWriting:
         """
         async with self._turns.alone(session_id):
             if self._live.get(session_id) is None:
-                await self._resume(session_id)
+                await self._resuming.resume(session_id)
                 self._lifecycle.resumed(session_id)
 
     async def append(
@@ -151,7 +157,8 @@ class SessionWriting:
         if session is None:
             await self._require_own(session_id)
             raise NotLive(f"{session_id!r} is not live: resume it first")
-        return await self._appends.append(session, events, expected_seq, durability)
+        with self._precedence:
+            return await self._appends.append(session, events, expected_seq, durability)
 
     async def fork(
         self,
@@ -215,7 +222,7 @@ class SessionWriting:
             if await self._newest_title(session_id) == event.payload:
                 return
             if session is None:
-                session = await self._resume(session_id)
+                session = await self._resuming.resume(session_id)
             try:
                 await self._live.append(session, [event], Durability.DURABLE, self._now(), {})
             finally:
@@ -297,43 +304,6 @@ class SessionWriting:
             if isinstance(answer, BaseException):
                 raise answer
 
-    async def _resume(self, session_id: str) -> LiveSession:
-        stored = await self._require_stored(session_id)
-        if stored.header.source.path is not None:
-            stored = await self._detach(stored)
-        async with self._corpus.observe() as view:
-            nodes = await view.reader.surface_nodes(stored)
-            tail = await tail_of(view.reader, stored)
-        session = LiveSession(
-            stored.header,
-            stored.epoch,
-            nodes,
-            stored.last_seq,
-            tail,
-            stored.title,
-            stored.prompted_at,
-        )
-        closing = closing_events(tail, session_id, stored.header.version, stored.last_seq + 1)
-        if closing:
-            repairs = [
-                NewEvent(
-                    each.type, each.payload, each.time, each.surface_op, each.source_event_seqs
-                )
-                for each in closing
-            ]
-            # On disk before anybody can append behind them.
-            batch = session.plan(repairs, self._now(), {})
-            await self._store.append(session_id, stored.epoch, batch.entries)
-            session.settle(1)
-        self._live.add(session)
-        return session
-
-    async def _detach(self, stored: StoredSession) -> StoredSession:
-        source = stored.header.source
-        note = f"Detached from {source.path}, which is no longer followed."
-        await self._store.detach(stored.header.session_id, stored.epoch, (*source.notes, note))
-        return await self._require_stored(stored.header.session_id)
-
     async def _close(self, session: LiveSession) -> None:
         # Between the end of a write and here, more may have been accepted.
         while not session.is_written:
@@ -372,7 +342,7 @@ class SessionWriting:
         except BaseException:
             await asyncio.shield(staged.abandon())
             raise
-        await self._resume(child_id)
+        await self._resuming.resume(child_id)
 
     async def _forked_before(
         self, child: LogicalSession, source_id: str, boundary: Seq | None
@@ -384,7 +354,7 @@ class SessionWriting:
         if not (is_ours and is_untouched and boundary in (None, length - 1)):
             raise LogConflict(f"the id {child.session_id!r} is taken")
         if not child.live:
-            await self._resume(child.session_id)
+            await self._resuming.resume(child.session_id)
             self._lifecycle.resumed(child.session_id)
         return child.session_id
 
@@ -407,13 +377,6 @@ class SessionWriting:
         if session is None:
             raise SessionNotFound(f"no session has the id {session_id!r}")
         return session
-
-    async def _require_stored(self, session_id: str) -> StoredSession:
-        async with self._store.observe() as reader:
-            stored = (await reader.find([session_id])).get(session_id)
-        if stored is None:
-            raise SessionNotFound(f"no session has the id {session_id!r}")
-        return stored
 
     async def _require_own(self, session_id: str) -> None:
         """Refuse to write to a session that belongs to a recorder's file."""

@@ -25,6 +25,7 @@ from sessiongraph.citations import (
     cited_in,
     cited_key,
 )
+from sessiongraph.cover_query import CoverQuery
 from sessiongraph.errors import LogConflict
 from sessiongraph.event import (
     DeltaRun,
@@ -39,22 +40,21 @@ from sessiongraph.event import (
 from sessiongraph.filters import Availability, EventSelection, Range, SessionSelection
 from sessiongraph.header import EpochMillis, SessionHeader
 from sessiongraph.payloads import Shape, is_human_prompt, shape_of
+from sessiongraph.placed_entry import PlacedEntry
 from sessiongraph.ports import (
     ChildLink,
     Commit,
     CommitKind,
     ConversationTotals,
     CorpusCounts,
-    CoverQuery,
-    PlacedEntry,
     Position,
-    RecordingState,
     SessionKey,
     SessionOrder,
     StoredSession,
     WindowRequest,
     Within,
 )
+from sessiongraph.recordings import RecordingState
 from sessiongraph.surface import SurfaceNode
 from tests.plain_directories import plain_within
 

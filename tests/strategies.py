@@ -30,7 +30,8 @@ from sessiongraph.event import (
 )
 from sessiongraph.filters import Availability, EventSelection, Range, SessionSelection
 from sessiongraph.header import SessionHeader, SessionSource, SourceKind
-from sessiongraph.ports import PlacedEntry, WindowRequest
+from sessiongraph.placed_entry import PlacedEntry
+from sessiongraph.ports import WindowRequest
 from sessiongraph.surface import Surface
 
 Json = dict[str, Any]

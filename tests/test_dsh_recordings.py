@@ -11,7 +11,7 @@ from providers.recordings.dsh_export import export_lines
 from providers.sqlite.log_store import SqliteLogStore
 from sessiongraph.event import MESSAGE_TYPES, Entry
 from sessiongraph.header import SessionHeader
-from sessiongraph.importing import ImportReport
+from sessiongraph.import_report import ImportReport
 from tests.contracts.log_store import all_entries, ids_in_order, one
 from tests.providers.recordings.dsh_writing import Json, as_events, logical_events
 from tests.providers.recordings.dsh_writing import write as write_file

@@ -23,7 +23,7 @@ from resolvers.context import Services
 from schema.response import encode_response
 from sessiongraph.corpus import Corpus
 from sessiongraph.cursor import KEY_BYTES, CursorCodec
-from sessiongraph.importing import ImportReport
+from sessiongraph.import_report import ImportReport
 from sessiongraph.projections.service import Projections
 from sessiongraph.projections.units import first_party_registry
 from sessiongraph.query import SessionQuery

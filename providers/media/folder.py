@@ -11,7 +11,7 @@ import secrets
 from pathlib import Path
 
 from sessiongraph.errors import PersistenceFailed
-from sessiongraph.ports import MediaStore, RecordedMedia
+from sessiongraph.recordings import MediaStore, RecordedMedia
 
 
 class MediaFolder(MediaStore):

@@ -40,7 +40,7 @@ from sessiongraph.header import (
     SessionSource,
     SourceKind,
 )
-from sessiongraph.ports import (
+from sessiongraph.recordings import (
     RecordedPart,
     RecordingReader,
     RecordingRefused,

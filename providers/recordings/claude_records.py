@@ -6,7 +6,7 @@ files are reports of progress that nobody reads.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -158,3 +158,38 @@ def usage_of(message: Mapping[str, Any]) -> dict[str, int] | None:
 
 def _count(value: Any) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def preserved_in(metadata: Any) -> list[str]:
+    """The uuids of the records that a compaction says it kept, as far as it names them."""
+    if not isinstance(metadata, dict):
+        return []
+    messages, segment = metadata.get("preservedMessages"), metadata.get("preservedSegment")
+    uuids = messages.get("uuids") if isinstance(messages, dict) else None
+    if isinstance(uuids, list):
+        return [uuid for uuid in uuids if isinstance(uuid, str)]
+    if isinstance(segment, dict):
+        ends = (segment.get("headUuid"), segment.get("tailUuid"))
+        return [uuid for uuid in ends if isinstance(uuid, str)]
+    return []
+
+
+def queued_prompt_in(record: Mapping[str, Any]) -> list[Any] | None:
+    """The blocks of a prompt that was typed while the model worked; None for other attachments."""
+    attachment = record.get("attachment")
+    if not isinstance(attachment, dict):
+        return None
+    kind, mode = attachment.get("type"), attachment.get("commandMode")
+    prompt = attachment.get("prompt")
+    if kind != "queued_command" or mode != "prompt" or not prompt:
+        return None
+    if isinstance(prompt, str):
+        return [{"type": "text", "text": prompt}]
+    return prompt if isinstance(prompt, list) else None
+
+
+def failure_in(record: Mapping[str, Any], content: Sequence[Any]) -> dict[str, str]:
+    """What went wrong, of a record for which :func:`is_failure` holds."""
+    error = {"message": texts_of(content, "text")}
+    code = next((record[key] for key in ("apiErrorStatus", "error") if record.get(key)), None)
+    return error if code is None else {**error, "code": str(code)}

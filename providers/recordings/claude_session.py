@@ -11,28 +11,32 @@ A compaction replaces the whole surface but for the messages that its boundary s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
 from msgspec.structs import replace
 
+from providers.recordings.claude_blocks import Blocks, are_todos, arguments_of, call_id_of
 from providers.recordings.claude_records import (
     FAMILY,
     Envelope,
     Envelopes,
     around,
     content_of,
+    failure_in,
     is_failure,
     is_from_person,
     is_interruption,
     is_tool_result,
     members_of,
+    preserved_in,
+    queued_prompt_in,
     text_in,
     usage_of,
 )
+from providers.recordings.claude_titles import TitledBy, Titles
 from providers.recordings.conversation import ABORTED, CHECKPOINT, PERSON, Conversation, Memory
-from providers.recordings.images import Images
 from providers.recordings.records import (
     TOO_LONG,
     UNREADABLE,
@@ -41,18 +45,15 @@ from providers.recordings.records import (
     tell_opaque,
     tell_too_long,
     tell_unreadable,
-    texts_of,
 )
 from sessiongraph import lossless
 from sessiongraph.event import Seq, SessionEvent
 from sessiongraph.header import SessionHeader
-from sessiongraph.ports import RecordedMedia, RecordingRewritten
+from sessiongraph.recordings import RecordedMedia, RecordingRewritten
 
 INJECTED: Final = {"kind": FAMILY}
 
-_SUMMARIES_REMEMBERED: Final = 64
 _RECORDS_REMEMBERED: Final = 128
-_NO_TITLE, _SUMMARY, _BY_MODEL, _BY_PERSON = range(4)
 
 
 class _Reply(msgspec.Struct):
@@ -69,7 +70,7 @@ class _Memory(msgspec.Struct, omit_defaults=True):
     nodes: dict[str, int] = {}
     preserved: list[str] = []
     summaries: dict[str, str] = {}
-    title: int = _NO_TITLE
+    title: TitledBy = TitledBy.NOBODY
     seed: str | None = None
     seed_is_told: bool = False
     notes: list[str] = []
@@ -92,15 +93,13 @@ class ClaudeSession:
     ) -> None:
         self._header = header
         self._envelopes = envelopes
-        self._title_of = title_of
         self._conversation = Conversation(header.created_at)
-        self._images = Images()
+        self._blocks = Blocks()
+        self._titles = Titles(self._conversation, title_of)
         self._reply: _Reply | None = None
         self._nodes: dict[str, Seq] = {}
         self._reply_records: list[str] = []  # those that became the reply's node
         self._preserved: list[str] = []
-        self._summaries: dict[str, str] = {}
-        self._title = _NO_TITLE
         self._seed = inherited_through
         self._seed_is_told = False
         self._notes: dict[str, None] = {}
@@ -129,8 +128,7 @@ class ClaudeSession:
             seq = memory.reply.seq
             self._reply_records = [uuid for uuid, node in memory.nodes.items() if node == seq]
         self._preserved = memory.preserved
-        self._summaries = memory.summaries
-        self._title = memory.title
+        self._titles.remember(memory.title, memory.summaries)
         self._seed, self._seed_is_told = memory.seed, memory.seed_is_told
         self._notes = dict.fromkeys(memory.notes)
 
@@ -140,8 +138,8 @@ class ClaudeSession:
             self._reply,
             self._nodes,
             self._preserved,
-            self._summaries,
-            self._title,
+            self._titles.summaries,
+            self._titles.by,
             self._seed,
             self._seed_is_told,
             list(self._notes),
@@ -160,7 +158,7 @@ class ClaudeSession:
         return list(self._notes)
 
     def media(self) -> tuple[RecordedMedia, ...]:
-        return self._images.take()
+        return self._blocks.images.take()
 
     def tell(self, line: bytes | None) -> list[SessionEvent]:
         conversation = self._conversation
@@ -190,12 +188,12 @@ class ClaudeSession:
             self._seed_is_told, self._seed = True, None
         if uuid not in self._nodes:
             self._note_node(uuid, -1)
-        summary = self._summaries.pop(uuid, None) or self._title_of(uuid)
-        if summary is not None and self._title <= _SUMMARY:
-            self._entitle(summary, _SUMMARY, {"kind": "summary"})
+        self._titles.told(uuid)
 
-    def _note_node(self, uuid: str, seq: Seq) -> None:
-        """Remember which node a record became, -1 for none."""
+    def _note_node(self, uuid: Any, seq: Seq) -> None:
+        """Remember which node a record became, -1 for none, as far as the record has a name."""
+        if not isinstance(uuid, str):
+            return
         nodes = self._nodes
         if uuid in nodes:
             del nodes[uuid]
@@ -236,7 +234,7 @@ class ClaudeSession:
             "id": text_in(envelope.uuid) or str(conversation.next_seq),
             "role": "user",
             "source": INJECTED,
-            "content": [self._block(block) for block in content],
+            "content": [self._blocks.told(block) for block in content],
             "claudeCode": around(record),
         }
         if record.get("isCompactSummary") is True:
@@ -250,8 +248,7 @@ class ClaudeSession:
             seq = conversation.message("user/message", message)
             if is_interruption(content):
                 conversation.end_turn(ABORTED)
-        if isinstance(envelope.uuid, str):
-            self._note_node(envelope.uuid, seq)
+        self._note_node(envelope.uuid, seq)
 
     def _kept(self) -> int:
         """How many nodes at the end of the surface the compaction preserves."""
@@ -270,18 +267,12 @@ class ClaudeSession:
             call_id = call_id or text_in(record.get("sourceToolUseID")) or "unknown"
             seq = conversation.result(
                 call_id,
-                self._result_content(block.get("content")),
+                self._blocks.of_result(block.get("content")),
                 is_error=block.get("is_error") is True,
                 extra=extra,
             )
             extra = {}
-            if isinstance(record.get("uuid"), str):
-                self._note_node(record["uuid"], seq)
-
-    def _result_content(self, content: Any) -> list[Any]:
-        if isinstance(content, list):
-            return [self._block(block) for block in content]
-        return [{"type": "text", "text": content}] if isinstance(content, str) else []
+            self._note_node(record.get("uuid"), seq)
 
     # What the model says
 
@@ -296,14 +287,10 @@ class ClaudeSession:
             self._replied(envelope, record, content)
 
     def _failed(self, record: dict[str, Any], content: list[Any]) -> None:
-        conversation = self._conversation
-        if not conversation.turn_is_open:
-            conversation.begin_turn()
-        code = next(
-            (str(record[key]) for key in ("apiErrorStatus", "error") if record.get(key)), None
-        )
-        error = {"message": texts_of(content, "text"), **({"code": code} if code else {})}
-        conversation.end_turn({"kind": "error", "error": error, "claudeCode": around(record)})
+        if not self._conversation.turn_is_open:
+            self._conversation.begin_turn()
+        reason = {"kind": "error", "error": failure_in(record, content)}
+        self._conversation.end_turn({**reason, "claudeCode": around(record)})
         self._reply = None
 
     def _replied(self, envelope: Envelope, record: dict[str, Any], content: list[Any]) -> None:
@@ -312,8 +299,10 @@ class ClaudeSession:
         reply = self._reply
         message_id = text_in(message.get("id"))
         before: Seq | None = None
-        call_ids = [_call_id(envelope, block, index) for index, block in enumerate(content)]
-        blocks = [self._block(*each) for each in zip(content, call_ids, strict=True)]
+        call_ids = [
+            call_id_of(text_in(envelope.uuid), block, index) for index, block in enumerate(content)
+        ]
+        blocks = [self._blocks.told(*each) for each in zip(content, call_ids, strict=True)]
         if (
             reply is not None
             and reply.id == message_id
@@ -340,8 +329,9 @@ class ClaudeSession:
             told["usage"] = usage
         if record.get("isAbortedMidStream") is True:
             told["interrupted"] = True
-        rest = {key: message[key] for key in ("stop_reason",) if message.get(key) is not None}
-        told["claudeCode"] = {**around(record), **rest}
+        reason = message.get("stop_reason")
+        also = {} if reason is None else {"stop_reason": reason}
+        told["claudeCode"] = {**around(record), **also}
         seq = conversation.message("assistant/message", told, replacing=before)
         if before is None:
             self._reply_records.clear()
@@ -352,7 +342,6 @@ class ClaudeSession:
             self._note_node(envelope.uuid, seq)
             self._reply_records.append(envelope.uuid)
         self._reply = None if message_id is None else _Reply(message_id, seq, blocks)
-        reason = message.get("stop_reason")
         conversation.will_end({"kind": "max-tokens"} if reason == "max_tokens" else None)
         for block, call_id in zip(content, call_ids, strict=True):
             self._call(block, call_id)
@@ -361,130 +350,51 @@ class ClaudeSession:
         if not isinstance(block, dict) or block.get("type") != "tool_use":
             return
         name, given = text_in(block.get("name")) or "unknown", block.get("input")
-        self._conversation.call(call_id, name, _arguments(given))
+        self._conversation.call(call_id, name, arguments_of(given))
         todos = given.get("todos") if isinstance(given, dict) else None
-        if name == "TodoWrite" and _are_todos(todos):
+        if name == "TodoWrite" and are_todos(todos):
             self._conversation.log("todo/write", {"todos": todos})
-
-    def _block(self, block: Any, call_id: str = "") -> Any:
-        """A block in our vocabulary; those that it lacks are kept as they are."""
-        if not isinstance(block, dict):
-            return {"type": "unknown", "value": block}
-        kind = block.get("type")
-        if kind == "thinking":
-            rest = {key: block[key] for key in block if key not in ("type", "thinking")}
-            return {"type": "reasoning", "text": block.get("thinking") or "", **rest}
-        if kind == "tool_use":
-            return {
-                "type": "tool-call",
-                "id": call_id,
-                "name": text_in(block.get("name")) or "unknown",
-                "arguments": _arguments(block.get("input")),
-            }
-        if kind == "image":
-            source = block.get("source")
-            if isinstance(source, dict) and source.get("type") == "base64":
-                media_type, data = source.get("media_type"), source.get("data")
-                if isinstance(data, str):
-                    image = self._images.block(str(media_type), data)
-                    return block if image is None else image
-        return block if isinstance(kind, str) else {"type": "unknown", "value": block}
 
     # What happens to the conversation
 
     def _system(self, envelope: Envelope, line: bytes) -> None:
         if envelope.subtype == "compact_boundary":
-            self._preserved = _preserved((parsed(line) or {}).get("compactMetadata"))
+            self._preserved = preserved_in((parsed(line) or {}).get("compactMetadata"))
         self._opaque(envelope, line)
 
     def _attachment(self, envelope: Envelope, line: bytes) -> None:
         """A prompt that the person typed while the model worked joins the open turn."""
         record = parsed(line) or {}
-        attachment = record.get("attachment")
-        prompt = attachment.get("prompt") if isinstance(attachment, dict) else None
-        if (
-            not isinstance(attachment, dict)
-            or attachment.get("type") != "queued_command"
-            or attachment.get("commandMode") != "prompt"
-            or not prompt
-            or not isinstance(prompt, str | list)
-        ):
+        blocks = queued_prompt_in(record)
+        if blocks is None:
             self._opaque(envelope, line)
             return
-        blocks = [{"type": "text", "text": prompt}] if isinstance(prompt, str) else prompt
         message = {
             "id": text_in(envelope.uuid) or str(self._conversation.next_seq),
             "role": "user",
             "source": PERSON,
-            "content": [self._block(block) for block in blocks],
+            "content": [self._blocks.told(block) for block in blocks],
             "claudeCode": around({k: v for k, v in record.items() if k != "attachment"}),
         }
         seq = self._conversation.message("user/message", message)
-        if isinstance(envelope.uuid, str):
-            self._note_node(envelope.uuid, seq)
+        self._note_node(envelope.uuid, seq)
 
     def _custom_title(self, envelope: Envelope, line: bytes) -> None:
         title = text_in((parsed(line) or {}).get("customTitle"))
         if title is None:
             self._opaque(envelope, line)
         else:
-            self._entitle(title, _BY_PERSON, {"kind": "user"})
+            self._titles.by_person(title)
 
     def _ai_title(self, envelope: Envelope, line: bytes) -> None:
         title = text_in((parsed(line) or {}).get("aiTitle"))
-        if title is None or self._title > _BY_MODEL:
+        if title is None or not self._titles.by_model(title):
             self._opaque(envelope, line)
-        else:
-            self._entitle(title, _BY_MODEL, {"kind": "provider", "provider": FAMILY})
 
     def _summary(self, envelope: Envelope, line: bytes) -> None:
-        """A summary names a session by one of its records, mostly one of another file."""
         summary, leaf = text_in((parsed(line) or {}).get("summary")), text_in(envelope.leaf_uuid)
-        if summary is None or leaf is None:
+        is_title = False
+        if summary is not None and leaf is not None:
+            is_title = self._titles.by_summary(summary, leaf, is_told=leaf in self._nodes)
+        if not is_title:
             self._opaque(envelope, line)
-        elif leaf in self._nodes and self._title <= _SUMMARY:
-            self._entitle(summary, _SUMMARY, {"kind": "summary"})
-        else:
-            self._summaries[leaf] = summary
-            if len(self._summaries) > _SUMMARIES_REMEMBERED:
-                del self._summaries[next(iter(self._summaries))]
-            self._opaque(envelope, line)
-
-    def _entitle(self, title: str, by: int, source: Mapping[str, Any]) -> None:
-        self._title = by
-        data = {"title": title, "messageSeqs": [], "source": source}
-        self._conversation.log("session/title", data)
-
-
-def _call_id(envelope: Envelope, block: Any, index: int) -> str:
-    given = text_in(block.get("id")) if isinstance(block, dict) else None
-    return given or f"{text_in(envelope.uuid) or 'call'}.{index}"
-
-
-def _arguments(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    return lossless.encode({} if value is None else value).decode("utf-8", "surrogatepass")
-
-
-def _are_todos(value: Any) -> bool:
-    return isinstance(value, list) and all(
-        isinstance(item, dict)
-        and isinstance(item.get("content"), str)
-        and isinstance(item.get("status"), str)
-        for item in value
-    )
-
-
-def _preserved(metadata: Any) -> list[str]:
-    """The uuids of the records that a compaction says it kept, as far as it names them."""
-    if not isinstance(metadata, dict):
-        return []
-    messages, segment = metadata.get("preservedMessages"), metadata.get("preservedSegment")
-    uuids = messages.get("uuids") if isinstance(messages, dict) else None
-    if isinstance(uuids, list):
-        return [uuid for uuid in uuids if isinstance(uuid, str)]
-    if isinstance(segment, dict):
-        ends = (segment.get("headUuid"), segment.get("tailUuid"))
-        return [uuid for uuid in ends if isinstance(uuid, str)]
-    return []

@@ -17,7 +17,7 @@ from providers.recordings.records import epoch_millis
 from providers.recordings.transcript import TranscriptLog, remembered
 from providers.recordings.zstd_frames import DamagedFrame
 from sessiongraph.header import LATEST_VERSION, SessionHeader, SourceKind
-from sessiongraph.ports import (
+from sessiongraph.recordings import (
     RecordedPart,
     RecordingReader,
     RecordingRefused,

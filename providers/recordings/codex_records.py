@@ -133,3 +133,32 @@ def arguments_of(value: Any) -> str:
     if isinstance(value, str):
         return value
     return lossless.encode({} if value is None else value).decode("utf-8", "surrogatepass")
+
+
+def called_in(payload: Mapping[str, Any]) -> tuple[str, str]:
+    """The name and the arguments of a call."""
+    if payload.get("type") == "local_shell_call":
+        return "local_shell", arguments_of(payload.get("action"))
+    arguments = arguments_of(payload.get("arguments", payload.get("input")))
+    return str(payload.get("name") or "unknown"), arguments
+
+
+def reasoning_in(payload: Mapping[str, Any]) -> str:
+    """What the model thought, as far as it can be read."""
+    summary = texts_of(payload.get("summary"), "summary_text")
+    content = texts_of(payload.get("content"), "reasoning_text", "text")
+    return "\n\n".join(part for part in (summary, content) if part)
+
+
+def error_in(failure: Any) -> dict[str, Any]:
+    """The reason of a turn that ended with an error, as far as the record tells."""
+    if isinstance(failure, dict) and isinstance(failure.get("error"), Mapping):
+        failure = failure["error"]
+    if not isinstance(failure, dict):
+        return {"kind": "error", "error": {"message": str(failure)}}
+    code = failure.get("codex_error_info", failure.get("kind"))
+    message = failure.get("message")
+    error = {"message": message if isinstance(message, str) else ""}
+    if isinstance(code, str):
+        error["code"] = code
+    return {"kind": "error", "error": error}

@@ -17,26 +17,28 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
+from providers.recordings.codex_blocks import Blocks
 from providers.recordings.codex_pairs import Pairs, Said
 from providers.recordings.codex_records import (
     FAMILY,
     Record,
-    arguments_of,
+    called_in,
+    error_in,
     is_injected,
     message_text,
     output_of,
     plan_of,
+    reasoning_in,
     record_of,
 )
+from providers.recordings.codex_state import CodexMemory, State, Task
 from providers.recordings.codex_usage import (
-    Totals,
     as_usage,
     context_window,
     totals_in,
     used_since,
 )
-from providers.recordings.conversation import ABORTED, CHECKPOINT, PERSON, Conversation, Memory
-from providers.recordings.images import Images
+from providers.recordings.conversation import ABORTED, CHECKPOINT, PERSON, Conversation
 from providers.recordings.records import (
     TOO_LONG,
     UNREADABLE,
@@ -44,46 +46,16 @@ from providers.recordings.records import (
     tell_opaque,
     tell_too_long,
     tell_unreadable,
-    texts_of,
 )
 from sessiongraph.event import Seq, SessionEvent
 from sessiongraph.header import SessionHeader
-from sessiongraph.ports import RecordedMedia, RecordingRewritten
+from sessiongraph.recordings import RecordedMedia, RecordingRewritten
 
 INJECTED: Final = {"kind": FAMILY}
 COPIED_WITHIN_MS: Final = 1000
 """How long after the first line the copying of inherited records may take."""
 
 _INJECTED_KINDS: Final = ("environment_context", "user_instructions")
-_NO_TASK, _TASK_WAITS, _TASK_RUNS = range(3)
-
-
-class _State(msgspec.Struct, omit_defaults=True):
-    """What the telling depends on, besides the conversation.
-
-    record: how many records were told. seeding: whether inherited records are still being told.
-    results: whether a tool has answered in this step. reported: whether its usage is known.
-    compacted: seq of a compaction whose counterpart on the other side may still come.
-    """
-
-    record: int = 0
-    seeding: bool = False
-    task: int = _NO_TASK
-    provider: str | None = None
-    model: str | None = None
-    window: int | None = None
-    totals: Totals | None = None
-    results: bool = False
-    reported: bool = False
-    waiting: list[Said] = []
-    compacted: Seq | None = None
-    compacted_on_screen: bool = False
-    notes: list[str] = []
-
-
-class _Memory(msgspec.Struct):
-    conversation: Memory
-    state: _State
 
 
 class CodexSession:
@@ -92,8 +64,8 @@ class CodexSession:
     def __init__(self, header: SessionHeader, *, inherits: bool, memory: bytes | None) -> None:
         self._header = header
         self._conversation = Conversation(header.created_at)
-        self._images = Images()
-        self._state = _State(seeding=inherits)
+        self._blocks = Blocks()
+        self._state = State(seeding=inherits)
         self._resumed = memory is not None
         self._began_at: int | None = None
         if memory is not None:
@@ -122,7 +94,7 @@ class CodexSession:
 
     def _remember(self, text: bytes) -> None:
         try:
-            memory = msgspec.json.decode(text, type=_Memory)
+            memory = msgspec.json.decode(text, type=CodexMemory)
         except msgspec.DecodeError as error:
             raise RecordingRewritten("it was read by another version of this reader") from error
         self._conversation.remember(memory.conversation)
@@ -130,7 +102,7 @@ class CodexSession:
 
     def memory(self) -> bytes:
         self._state.waiting = self._pairs.waiting
-        return msgspec.json.encode(_Memory(self._conversation.memory(), self._state))
+        return msgspec.json.encode(CodexMemory(self._conversation.memory(), self._state))
 
     @property
     def header(self) -> SessionHeader:
@@ -144,7 +116,7 @@ class CodexSession:
         return list(self._state.notes)
 
     def media(self) -> tuple[RecordedMedia, ...]:
-        return self._images.take()
+        return self._blocks.images.take()
 
     def tell(self, line: bytes | None) -> list[SessionEvent]:
         conversation, state = self._conversation, self._state
@@ -194,19 +166,15 @@ class CodexSession:
         if role == "assistant":
             return self._replied(payload)
         if role in ("developer", "system"):
-            message = {
-                "id": self._id(payload),
-                "role": "developer",
-                "content": self._blocks(payload.get("content")),
-                "source": INJECTED,
-            }
+            blocks = self._blocks.told(payload.get("content"))
+            message = self._spoken(payload, "developer", blocks, INJECTED)
             self._conversation.message("developer/message", {"message": message})
             return True
         return False
 
     def _asked(self, payload: Mapping[str, Any]) -> bool:
         text = message_text(payload)
-        blocks = self._blocks(payload.get("content"))
+        blocks = self._blocks.told(payload.get("content"))
         if is_injected(text):
             self._conversation.message("user/message", self._user(payload, INJECTED, blocks))
             return True
@@ -218,7 +186,7 @@ class CodexSession:
 
     def _replied(self, payload: Mapping[str, Any]) -> bool:
         text, record = message_text(payload), self._state.record
-        blocks = self._blocks(payload.get("content"))
+        blocks = self._blocks.told(payload.get("content"))
         other = self._pairs.take("assistant", on_screen=False, text=text, record=record)
         if other is None:
             seq = self._tell_reply(payload, blocks)
@@ -230,14 +198,7 @@ class CodexSession:
         return True
 
     def _reasoning(self, payload: Mapping[str, Any]) -> bool:
-        text = "\n\n".join(
-            part
-            for part in (
-                texts_of(payload.get("summary"), "summary_text"),
-                texts_of(payload.get("content"), "reasoning_text", "text"),
-            )
-            if part
-        )
+        text = reasoning_in(payload)
         if not text:
             return False
         block = {"type": "reasoning", "text": text}
@@ -250,11 +211,7 @@ class CodexSession:
         call_id = payload.get("call_id") or payload.get("id")
         if not isinstance(call_id, str):
             return False
-        if payload.get("type") == "local_shell_call":
-            name, arguments = "local_shell", arguments_of(payload.get("action"))
-        else:
-            name = str(payload.get("name") or "unknown")
-            arguments = arguments_of(payload.get("arguments", payload.get("input")))
+        name, arguments = called_in(payload)
         block = {"type": "tool-call", "id": call_id, "name": name, "arguments": arguments}
         self._tell_reply(payload, [block])
         self._conversation.call(call_id, name, arguments)
@@ -269,7 +226,7 @@ class CodexSession:
             return False
         content, failed, metadata = output_of(payload.get("output"))
         extra = None if metadata is None else {"meta": metadata}
-        blocks = self._blocks(content)
+        blocks = self._blocks.told(content)
         self._conversation.result(call_id, blocks, is_error=failed, extra=extra)
         self._state.results = True
         return True
@@ -283,12 +240,7 @@ class CodexSession:
         source = {"provider": state.provider or "openai"}
         if state.model is not None:
             source["model"] = state.model
-        message = {
-            "id": self._id(payload),
-            "role": "assistant",
-            "content": blocks,
-            "source": source,
-        }
+        message = self._spoken(payload, "assistant", blocks, source)
         data = {"turn": conversation.turn, "step": conversation.step, "message": message}
         return conversation.message("assistant/message", data, replacing=replacing)
 
@@ -300,19 +252,13 @@ class CodexSession:
 
     def _user_message(self, payload: Mapping[str, Any]) -> bool:
         text = payload.get("message")
-        if not isinstance(text, str):
+        if not isinstance(text, str) or payload.get("kind") in _INJECTED_KINDS or is_injected(text):
             return False
         record = self._state.record
-        if payload.get("kind") in _INJECTED_KINDS or is_injected(text):
-            return False
         blocks: list[Any] = [{"type": "text", "text": text}] if text else []
         other = self._pairs.take("user", on_screen=True, text=text, record=record)
         if other is None:
-            images = payload.get("images")
-            for url in images if isinstance(images, list) else ():
-                image = self._images.block_of_url(url)
-                if image is not None:
-                    blocks.append(image)
+            blocks += self._blocks.of_urls(payload.get("images"))
             self._prompted(payload, text, blocks, on_screen=True)
             return True
         if other.says(text) or not text or not self._conversation.is_on_surface(other.seq):
@@ -335,11 +281,11 @@ class CodexSession:
         self, payload: Mapping[str, Any], text: str, blocks: list[Any], *, on_screen: bool
     ) -> None:
         conversation, state = self._conversation, self._state
-        if state.task != _TASK_RUNS or not conversation.turn_is_open:
+        if state.task != Task.RUNS or not conversation.turn_is_open:
             conversation.begin_turn()
             state.results = False
-            if state.task == _TASK_WAITS:
-                state.task = _TASK_RUNS
+            if state.task == Task.WAITS:
+                state.task = Task.RUNS
         seq = conversation.message("user/message", self._user(payload, PERSON, blocks))
         others = [block for block in blocks if block.get("type") != "text"]
         said = Said.of("user", text, seq, state.record, on_screen=on_screen, others=others)
@@ -350,26 +296,14 @@ class CodexSession:
     ) -> dict[str, Any]:
         return {"id": self._id(payload), "role": "user", "source": source, "content": blocks}
 
+    def _spoken(
+        self, payload: Mapping[str, Any], role: str, blocks: list[Any], source: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        return {"id": self._id(payload), "role": role, "content": blocks, "source": source}
+
     def _id(self, payload: Mapping[str, Any]) -> str:
         given = payload.get("id")
         return given if isinstance(given, str) and given else f"record-{self._state.record}"
-
-    def _blocks(self, content: Any) -> list[Any]:
-        """Blocks in our vocabulary; those that it lacks are kept as they are."""
-        if isinstance(content, str):
-            return [{"type": "text", "text": content}]
-        return [self._block(block) for block in content] if isinstance(content, list) else []
-
-    def _block(self, block: Any) -> Any:
-        if not isinstance(block, dict):
-            return {"type": "unknown", "value": block}
-        kind = block.get("type")
-        if kind in ("input_text", "output_text") and isinstance(block.get("text"), str):
-            return {"type": "text", "text": block["text"]}
-        if kind == "input_image":
-            image = self._images.block_of_url(block.get("image_url"))
-            return block if image is None else image
-        return block if isinstance(kind, str) else {"type": "unknown", "value": block}
 
     # What happens to the session
 
@@ -408,20 +342,20 @@ class CodexSession:
         conversation, state = self._conversation, self._state
         state.window = context_window(payload) or state.window
         just_asked = conversation.turn_is_open and conversation.step == 0
-        state.task = _TASK_RUNS if just_asked else _TASK_WAITS
+        state.task = Task.RUNS if just_asked else Task.WAITS
         return False
 
     def _task_complete(self, payload: Mapping[str, Any]) -> bool:
-        self._state.task = _NO_TASK
+        self._state.task = Task.NONE
         failure = payload.get("error")
-        return self._ended(None if failure is None else _error_of(failure))
+        return self._ended(None if failure is None else error_in(failure))
 
     def _turn_aborted(self, payload: Mapping[str, Any]) -> bool:  # noqa: ARG002
-        self._state.task = _NO_TASK
+        self._state.task = Task.NONE
         return self._ended(ABORTED)
 
     def _error(self, payload: Mapping[str, Any]) -> bool:
-        return self._ended(_error_of(payload))
+        return self._ended(error_in(payload))
 
     def _ended(self, reason: Mapping[str, Any] | None) -> bool:
         if not self._conversation.turn_is_open:
@@ -464,17 +398,3 @@ class CodexSession:
     def begin(self, provider: str | None) -> None:
         """What the first line says of the model; to be told before the others."""
         self._state.provider = self._state.provider or provider
-
-
-def _error_of(failure: Any) -> dict[str, Any]:
-    """The reason of a turn that ended with an error, as far as the record tells."""
-    if isinstance(failure, dict) and isinstance(failure.get("error"), Mapping):
-        failure = failure["error"]
-    if not isinstance(failure, dict):
-        return {"kind": "error", "error": {"message": str(failure)}}
-    code = failure.get("codex_error_info", failure.get("kind"))
-    message = failure.get("message")
-    error = {"message": message if isinstance(message, str) else ""}
-    if isinstance(code, str):
-        error["code"] = code
-    return {"kind": "error", "error": error}

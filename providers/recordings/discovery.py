@@ -15,7 +15,7 @@ from typing import Final
 
 from providers.recordings.lines import BEGINNING, Lines
 from providers.recordings.zstd_frames import DamagedFrame
-from sessiongraph.ports import RecordingReader
+from sessiongraph.recordings import RecordingReader
 
 ENDINGS: Final = (".jsonl", ".jsonl.zstd")
 """How names of files end that may be recordings."""

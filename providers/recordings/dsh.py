@@ -35,7 +35,7 @@ from providers.recordings.zstd_frames import DamagedFrame
 from sessiongraph import lossless
 from sessiongraph.event import Entry
 from sessiongraph.header import SessionHeader, SessionSource, SourceKind
-from sessiongraph.ports import (
+from sessiongraph.recordings import (
     BROKEN_TAIL,
     UNFINISHED_LINE,
     RecordedEntry,

@@ -17,7 +17,7 @@ from typing import BinaryIO, Final
 
 from providers.recordings.lines import Mark
 from providers.recordings.zstd_frames import DamagedFrame, Frames
-from sessiongraph.ports import RecordingState
+from sessiongraph.recordings import RecordingState
 
 _EDGE_BYTES: Final = 64 * 1024
 

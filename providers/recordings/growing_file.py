@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from providers.recordings.fingerprint import fingerprint, mark_of
-from sessiongraph.ports import RecordingRefused, RecordingRewritten, RecordingState
+from sessiongraph.recordings import RecordingRefused, RecordingRewritten, RecordingState
 
 
 @contextmanager

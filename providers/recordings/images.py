@@ -7,7 +7,7 @@ import binascii
 import hashlib
 from typing import Any
 
-from sessiongraph.ports import RecordedMedia
+from sessiongraph.recordings import RecordedMedia
 
 
 class Images:

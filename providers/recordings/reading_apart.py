@@ -41,8 +41,8 @@ from providers.recordings.reading_messages import (
     send,
 )
 from sessiongraph.header import SessionHeader
-from sessiongraph.ports import (
-    Prepare,
+from sessiongraph.placed_entry import Prepare
+from sessiongraph.recordings import (
     RecordedEntry,
     RecordedLog,
     RecordedPart,
@@ -122,7 +122,7 @@ class ReadingApart:
         part: RecordedPart | None,
         redaction: Redaction | None,
     ) -> RecordedLog:
-        """Open a recording; see :meth:`sessiongraph.ports.RecordingReader.open`.
+        """Open a recording; see :meth:`sessiongraph.recordings.RecordingReader.open`.
 
         Raises:
             RecordingRefused: the file cannot be read faithfully. Iterating raises it too.

@@ -18,9 +18,8 @@ from typing import IO, Any, Final, Literal
 
 from sessiongraph.event import APPEND, DeltaKind, DeltaRun, Entry, SessionEvent, SurfaceOp
 from sessiongraph.header import SessionHeader
-from sessiongraph.ports import (
-    Prepare,
-    Prepared,
+from sessiongraph.placed_entry import Prepare, Prepared
+from sessiongraph.recordings import (
     RecordedEntry,
     RecordedMedia,
     RecordedPart,

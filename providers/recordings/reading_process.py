@@ -33,8 +33,8 @@ from providers.recordings.reading_messages import (
     send,
 )
 from sessiongraph.event import SessionEvent
-from sessiongraph.ports import (
-    Prepare,
+from sessiongraph.placed_entry import Prepare
+from sessiongraph.recordings import (
     RecordedEntry,
     RecordedLog,
     RecordingReader,

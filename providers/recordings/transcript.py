@@ -28,7 +28,7 @@ from providers.recordings.lines import BEGINNING, Lines, Mark
 from providers.recordings.zstd_frames import DamagedFrame
 from sessiongraph.event import SessionEvent
 from sessiongraph.header import SessionHeader, SessionSource, SourceKind
-from sessiongraph.ports import (
+from sessiongraph.recordings import (
     UNFINISHED_LINE,
     RecordedEntry,
     RecordedLog,

@@ -26,7 +26,7 @@ from providers.sqlite.preparing import (
     prepare_run,
 )
 from sessiongraph.event import CHUNK_TYPE, DeltaRun, Seq, SessionEvent
-from sessiongraph.ports import PlacedEntry
+from sessiongraph.placed_entry import PlacedEntry
 
 SPAN_SEQS: Final = (256, 65_536)
 """How many seqs a time span of each level covers; a multiple of that of the level before."""

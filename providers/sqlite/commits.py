@@ -15,7 +15,8 @@ from providers.sqlite.codec import from_octets, to_octets
 from providers.sqlite.headers import shown_text
 from sessiongraph.event import Seq
 from sessiongraph.filters import fold_title
-from sessiongraph.ports import Commit, CommitKind, Position, RecordingState
+from sessiongraph.ports import Commit, CommitKind, Position
+from sessiongraph.recordings import RecordingState
 
 _RECORD: Final = (
     "INSERT INTO commits (kind, id, epoch, first_seq, last_seq, relisted, removed_cwd) "

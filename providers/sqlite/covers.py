@@ -18,8 +18,9 @@ from typing import Any, Final
 from providers.sqlite import directories
 from providers.sqlite.codec import from_octets, to_octets
 from providers.sqlite.headers import COLUMNS, session_of
+from sessiongraph.cover_query import CoverQuery
 from sessiongraph.directories import lies_within
-from sessiongraph.ports import CoverQuery, StoredSession
+from sessiongraph.ports import StoredSession
 
 _LOOKED_AT_FIRST: Final = 500
 """Lines of each degree of nearness that are looked at before the index is asked."""

@@ -31,6 +31,7 @@ from providers.sqlite.event_lists import list_events, placed_event, run_start, w
 from providers.sqlite.numbering import LOW_32, NODE_SHIFT, SEQ_SHIFT
 from providers.sqlite.types import TypeNames
 from sessiongraph.citations import CitedKey, CitingKey, SessionCitation
+from sessiongraph.cover_query import CoverQuery
 from sessiongraph.errors import PersistenceFailed
 from sessiongraph.event import LOG_ONLY, DeltaRun, Entry, PlacedEvent, Seq, SessionEvent
 from sessiongraph.filters import EventSelection, SessionSelection
@@ -38,15 +39,14 @@ from sessiongraph.ports import (
     ChildLink,
     ConversationTotals,
     CorpusCounts,
-    CoverQuery,
     Position,
-    RecordingState,
     SessionKey,
     SessionOrder,
     StoredSession,
     WindowRequest,
     Within,
 )
+from sessiongraph.recordings import RecordingState
 from sessiongraph.surface import SurfaceNode
 
 T = TypeVar("T")

@@ -34,15 +34,9 @@ from providers.sqlite.writer import Writer
 from sessiongraph.errors import LogConflict, PersistenceFailed
 from sessiongraph.event import CHUNK_TYPE, DeltaRun, Seq
 from sessiongraph.header import SessionHeader
-from sessiongraph.ports import (
-    Commit,
-    CommitKind,
-    LogReader,
-    PlacedEntry,
-    Position,
-    RecordingState,
-    StoredSession,
-)
+from sessiongraph.placed_entry import PlacedEntry
+from sessiongraph.ports import Commit, CommitKind, LogReader, Position, StoredSession
+from sessiongraph.recordings import RecordingState
 from sessiongraph.surface import Transition
 
 _NAME_BITS: Final = 62

@@ -2,7 +2,7 @@
 
 Encoding, compressing and looking into a payload cost more than storing what comes of it. None of it
 needs the store, so whoever has an entry first can do it: a process that reads a recorder's file
-does, and hands it on beside the entry (:data:`sessiongraph.ports.Prepared`). It consists of plain
+does, and hands it on beside the entry, as a :data:`sessiongraph.placed_entry.Prepared`: of plain
 values, so that it can be sent.
 """
 
@@ -28,7 +28,7 @@ PreparedRun = tuple[int, bytes, int, int]
 
 
 def prepare_entry(entry: Entry) -> PreparedEvent | PreparedRun:
-    """See :data:`sessiongraph.ports.Prepare`."""
+    """See :data:`sessiongraph.placed_entry.Prepare`."""
     return prepare_run(entry) if isinstance(entry, DeltaRun) else prepare_event(entry)
 
 

@@ -18,7 +18,7 @@ from providers.sqlite.codec import ROW_COLUMNS, EventRow, event_of, run_of
 from providers.sqlite.numbering import LOW_32, NODE_SHIFT, SEQ_SHIFT, VISIBLE
 from providers.sqlite.types import TypeNames
 from sessiongraph.event import Entry, Seq
-from sessiongraph.ports import PlacedEntry
+from sessiongraph.placed_entry import PlacedEntry
 from sessiongraph.surface import Surface
 
 _ROWS: Final = 500

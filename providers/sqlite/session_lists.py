@@ -2,12 +2,13 @@
 
 The order of a list is one index. Where a filter names values of an indexed column, the list is the
 merge of that column's own lists, one for each value, each already in order; the most selective such
-filter leads and the others are checked on its rows.
+filter leads and the others are checked on its rows. The merge is SQLite's, of keys alone, and ends
+with the page: however many lists there are, no more rows are read than are answered.
 """
 
 from __future__ import annotations
 
-import heapq
+import re
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -45,38 +46,51 @@ def list_sessions(
         return []
     backwards = before is not None
     conditions, condition_values = _conditions(selection)
-    direction = "DESC" if backwards else "ASC"
-    lists = []
+    lists, values = [], []
     for lead in _leads(selection, order):
         clauses = ["state = 1", *lead.clauses, *conditions]
-        values = [*lead.values, *condition_values]
+        values += [*lead.values, *condition_values]
         for key, sign in ((after, ">"), (before, "<")):
             if key is not None:
                 marks = ", ".join("?" * len(lead.key))
                 clauses.append(f"({', '.join(lead.key)}) {sign} ({marks})")
                 values.extend(_key_values(key, order))
+        lists.append((lead, " AND ".join(clauses)))
+    values.append(limit)
+    sql = _merged(lists, backwards=backwards)
+    if len(lists) > 1:
+        sql, values = _numbered(sql, values)
+    found = [session_of(row) for row in connection.execute(sql, values)]
+    return found[::-1] if backwards else found
+
+
+def _merged(lists: Sequence[tuple[_Lead, str]], *, backwards: bool) -> str:
+    """One statement for lists that are each in order; of several, only the keys are merged."""
+    direction = "DESC" if backwards else "ASC"
+    if len(lists) == 1:
+        ((lead, clauses),) = lists
         ordering = ", ".join(f"{column} {direction}" for column in lead.key)
-        sql = (
-            f"SELECT {COLUMNS} FROM {lead.table} WHERE {' AND '.join(clauses)} "
-            f"ORDER BY {ordering} LIMIT ?"
-        )
-        lists.append(connection.execute(sql, [*values, limit]).fetchall())
-    merged = _merge(lists, order, limit, backwards=backwards)
-    return merged[::-1] if backwards else merged
+        return f"SELECT {COLUMNS} FROM {lead.table} WHERE {clauses} ORDER BY {ordering} LIMIT ?"
+    keys = [
+        f"SELECT log AS chosen, {_as_places(lead.key)} FROM {lead.table} WHERE {clauses}"
+        for lead, clauses in lists
+    ]
+    places = range(len(lists[0][0].key))
+    ordering = ", ".join(f"place_{place} {direction}" for place in places)
+    chosen = f"{' UNION ALL '.join(keys)} ORDER BY {ordering} LIMIT ?"
+    return f"SELECT {COLUMNS} FROM ({chosen}) CROSS JOIN logs ON log = chosen ORDER BY {ordering}"
 
 
-def _merge(
-    lists: Sequence[list[tuple[Any, ...]]], order: SessionOrder, limit: int, *, backwards: bool
-) -> list[StoredSession]:
-    sessions = [[session_of(row) for row in rows] for rows in lists]
-    if len(sessions) == 1:
-        return sessions[0]
-    merged = heapq.merge(
-        *sessions,
-        key=lambda session: tuple(_key_values(session.key(), order)),
-        reverse=backwards,
-    )
-    return [session for session, _ in zip(merged, range(limit), strict=False)]
+def _numbered(sql: str, values: Sequence[Any]) -> tuple[str, list[Any]]:
+    """The same statement with each distinct value bound once, since how many can be is limited."""
+    numbers: dict[Any, int] = {}
+    each = iter(values)
+    marked = re.sub(r"\?", lambda _: f"?{numbers.setdefault(next(each), len(numbers) + 1)}", sql)
+    return marked, list(numbers)
+
+
+def _as_places(key: Sequence[str]) -> str:
+    return ", ".join(f"{column} AS place_{place}" for place, column in enumerate(key))
 
 
 @dataclass(frozen=True, slots=True)

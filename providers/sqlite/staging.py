@@ -26,7 +26,9 @@ from providers.sqlite.writer import Writer
 from sessiongraph.errors import EventNotFound, LogConflict
 from sessiongraph.event import CHUNK_TYPE, DeltaRun, Entry, Seq
 from sessiongraph.header import SessionHeader
-from sessiongraph.ports import CommitKind, PlacedEntry, Position, RecordingState, StoredSession
+from sessiongraph.placed_entry import PlacedEntry
+from sessiongraph.ports import CommitKind, Position, StoredSession
+from sessiongraph.recordings import RecordingState
 
 ON_THEIR_WAY: Final = 4
 """Batches of one staged log that may wait for the writer, so that memory stays bounded."""

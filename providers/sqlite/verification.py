@@ -31,7 +31,8 @@ from providers.sqlite.types import TypeNames
 from sessiongraph.errors import SessionGraphError
 from sessiongraph.event import Entry, Seq, SessionEvent
 from sessiongraph.filters import fold_title
-from sessiongraph.ports import PlacedEntry, StoredSession
+from sessiongraph.placed_entry import PlacedEntry
+from sessiongraph.ports import StoredSession
 from sessiongraph.surface import Surface, SurfaceRuleBroken, Transition
 
 _NODES_AT_MOST: Final = 500

@@ -26,7 +26,7 @@ from server.cli.serving import RunningServer
 from server.pages import GRAPHQL_PATH
 from server.samples import sample_sessions
 from server.wiring import READERS, Services
-from sessiongraph.importing import ImportReport
+from sessiongraph.import_report import ImportReport
 
 _TIMEOUT_S: Final = 30
 _THEME: Final = "ansi_dark"

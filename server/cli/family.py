@@ -18,8 +18,9 @@ from server.cli.reading import session_of
 from sessiongraph.citations import SessionCitation
 from sessiongraph.corpus import LogicalSession
 from sessiongraph.errors import SessionGraphError
+from sessiongraph.families import Lineage, LineageNode
 from sessiongraph.paging import Page, PageRequest
-from sessiongraph.query import Lineage, LineageNode, Observation
+from sessiongraph.query import Observation
 
 _DEEPEST_DRAWN: Final = 24
 """Levels that are indented; what lies deeper stands there with its depth written out."""

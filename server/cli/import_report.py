@@ -23,7 +23,7 @@ from rich.table import Table
 from providers.recordings.discovery import find_recordings
 from server.cli.output import stderr_console, stdout_console, visible
 from server.wiring import READERS, Services
-from sessiongraph.importing import ImportReport
+from sessiongraph.import_report import ImportReport
 
 _MEGABYTE = 1_000_000
 

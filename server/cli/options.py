@@ -31,7 +31,7 @@ class Common:
             InvalidConfig: see :func:`server.settings.load_settings`.
         """
         from server.observability import configure_logging
-        from server.settings import load_settings
+        from server.setting_sources import load_settings
 
         given = {"data_dir": self.data_dir, "log_level": self.log_level, **options}
         settings = load_settings(given, self.config)

@@ -12,7 +12,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from server.cli.failures import CommandFailed
-from sessiongraph.importing import ImportRefusal, ImportReport
+from sessiongraph.import_report import ImportRefusal, ImportReport
 
 _CONNECT_S: Final = 10
 _QUIET_S: Final = 120

@@ -24,8 +24,8 @@ from server.settings import Settings
 from server.wiring import Services, open_for_reading
 from sessiongraph.cursor import KEY_BYTES, CursorCodec
 from sessiongraph.errors import IndexFailed, SearchDisabled
-from sessiongraph.search.indexing import Progress as HowFar
 from sessiongraph.search.ports import SearchIndex
+from sessiongraph.search.progress import Progress as HowFar
 from sessiongraph.search.service import Search
 
 _LOOKED_EVERY_S = 0.05

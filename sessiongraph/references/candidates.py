@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sessiongraph.cover_query import CoverQuery
 from sessiongraph.errors import InvalidLimit, SessionNotFound
 from sessiongraph.header import EpochMillis
-from sessiongraph.ports import CoverQuery
 from sessiongraph.query import Observation
 from sessiongraph.references.limits import ReferenceLimits
 from sessiongraph.references.mention import ReferenceInput, mention_of

@@ -20,9 +20,10 @@ import re
 import sys
 import unicodedata
 from array import array
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain, pairwise
 from operator import add
 from typing import Final
 
@@ -49,25 +50,41 @@ _VOICING: Final = "\u3099\u309a"
 _LAST_CATEGORISED: Final = 0x1FC00
 """Behind this lie ideographs and nothing that could be a mark of a word or a symbol."""
 
+_LETTERS_ONLY: Final = ((0x3400, 0x4DC0), (0x4E00, 0xA000), (0xAC00, 0xD7A4), (0xD800, 0xF900))
+"""Ideographs, syllables, surrogates and private use: no need to look at each when this begins."""
 
-def _class_of(*categories: str) -> str:
-    """The inside of a character class that holds some Unicode categories."""
-    inside = [
-        code
-        for code in range(0x80, _LAST_CATEGORISED)
-        if unicodedata.category(chr(code)) in categories
-    ]
-    members = frozenset(inside)
-    lows = [code for code in inside if code - 1 not in members]
-    highs = [code for code in inside if code + 1 not in members]
+_MARKS: Final = frozenset({"Mn", "Mc", "Me"})
+
+
+def _class_of(codes: Collection[int]) -> str:
+    """The inside of a character class that holds some code points, which are given in order."""
+    members = frozenset(codes)
+    lows = [code for code in codes if code - 1 not in members]
+    highs = [code for code in codes if code + 1 not in members]
     return "".join(f"{chr(low)}-{chr(high)}" for low, high in zip(lows, highs, strict=True))
 
 
+def _marks_and_symbols() -> tuple[list[int], list[int]]:
+    """The code points outside ASCII that are marks of words, and those that are symbols."""
+    marks, symbols = [], []
+    for begun, ended in pairwise((0x80, *chain.from_iterable(_LETTERS_ONLY), _LAST_CATEGORISED)):
+        if (begun, ended) in _LETTERS_ONLY:
+            continue
+        for code in range(begun, ended):
+            category = unicodedata.category(chr(code))
+            if category == "So":
+                symbols.append(code)
+            elif category in _MARKS:
+                marks.append(code)
+    return marks, symbols
+
+
+_MARKED, _SYMBOLS = _marks_and_symbols()
 _LETTER: Final = rf"(?![{_CJK}])[^\W_]"
 _TOKEN: Final = re.compile(
     rf"(?P<cjk>[{_CJK}]+)"
-    rf"|(?P<word>{_LETTER}(?:{_LETTER}|(?![{_CJK}])[{_class_of('Mn', 'Mc', 'Me')}])*)"
-    rf"|(?P<symbol>[{_class_of('So')}])"
+    rf"|(?P<word>{_LETTER}(?:{_LETTER}|(?![{_CJK}])[{_class_of(_MARKED)}])*)"
+    rf"|(?P<symbol>[{_class_of(_SYMBOLS)}])"
 )
 
 _OUTSIDE_ASCII: Final = re.compile(r"(?<![A-Za-z0-9])[A-Za-z0-9]*(?:[^\x00-\x7f]+[A-Za-z0-9]*)+")

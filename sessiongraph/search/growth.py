@@ -7,7 +7,7 @@ about the same number of octets, so that large ones do not fill the memory.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Final
@@ -19,15 +19,19 @@ from sessiongraph.ports import (
     CommitFeed,
     CommitKind,
     LogReader,
+    LogStore,
     Position,
     StoredSession,
     WindowRequest,
 )
-from sessiongraph.search.ports import Forget, IndexChange, Watermark
+from sessiongraph.search.ports import Forget, IndexChange, Learn, Watermark
 from sessiongraph.text import SEMANTIC_TYPES
 
 _EVENTS_TOGETHER: Final = 4096
 """Events, of whatever type, up to which several commits are taken in one go."""
+
+_EVENTS_OF_SLICE: Final = 16
+"""Events that an index learns at a time while others wait for their turn."""
 
 _PAGE_OCTETS: Final = 2 << 20
 """Payload that one page of events should hold, about."""
@@ -115,6 +119,38 @@ def outcome_of(commits: Sequence[Commit]) -> tuple[list[IndexChange], dict[str, 
         else:
             grown[session_id] = Growth(commit.epoch, commit.first_seq, commit.last_seq)
     return list(forgotten.values()), grown
+
+
+def slices_of(changes: Sequence[IndexChange]) -> Iterator[list[IndexChange]]:
+    """Changes in order, few enough together that others get their turn behind each slice."""
+    slice_: list[IndexChange] = []
+    events = 0
+    for change in changes:
+        slice_.append(change)
+        events += len(change.events) if isinstance(change, Learn) else 1
+        if events >= _EVENTS_OF_SLICE:
+            yield slice_
+            slice_, events = [], 0
+    if slice_:
+        yield slice_
+
+
+async def changes_of(
+    store: LogStore, commits: Sequence[Commit], give_way: Callable[[], Awaitable[None]]
+) -> list[IndexChange]:
+    """What several small commits brought, read in one go."""
+    changes, grown = outcome_of(commits)
+    async with store.observe() as reader:
+        found = await reader.find(list(grown))
+        for session_id, growth in grown.items():
+            stored = found.get(session_id)
+            if stored is None or stored.epoch != growth.epoch:
+                continue
+            # There may be many, and each is read where we are.
+            await give_way()
+            async for events in pages_of(reader, stored, growth.first, growth.last):
+                changes.append(Learn(stored.header, stored.epoch, events))
+    return changes
 
 
 async def pages_of(

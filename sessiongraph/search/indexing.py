@@ -16,31 +16,28 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import dataclass
 from typing import Final
 
 import structlog
 
 from sessiongraph.distribution import SECONDS, Distribution
 from sessiongraph.errors import IndexFailed, SessionGraphError
-from sessiongraph.ports import (
-    Commit,
-    CommitFeed,
-    LogStore,
-    Position,
-)
+from sessiongraph.ports import Commit, CommitFeed, LogStore, Position
+from sessiongraph.precedence import Precedence
 from sessiongraph.search.growth import (
     LEAST_PAGE,
+    changes_of,
     commits_between,
     is_of_log,
     mark_of,
     next_size,
     outcome_of,
     page_of,
-    pages_of,
     portions_of,
+    slices_of,
 )
 from sessiongraph.search.ports import IndexChange, Learn, SearchIndex, Watermark
+from sessiongraph.search.progress import Progress, ProgressNotes
 
 _log: Final = structlog.get_logger(__name__)
 
@@ -49,30 +46,13 @@ _MANY_COMMITS: Final = 500
 _GATHERED_S: Final = 0.1
 """How long commits are let come together: each look at the store costs more than an event."""
 
-_NOTED_EVERY_S: Final = 10.0
+_PATIENCE_S: Final = 0.01
+"""How long, in all, what was read of the feed at once gives way to what has precedence."""
 
 _PAUSE: Final = 4
 _LONGEST_PAUSE_S: Final = 8.0
 """Between the commits of catching up: so many times as long as one takes, but no longer than that,
 since what is not committed is in memory."""
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far the index is.
-
-    behind: commits that it has not reached yet.
-    building: it began empty or far back and has not caught up since.
-    """
-
-    position: Position
-    target: Position
-    documents: int
-    building: bool
-
-    @property
-    def behind(self) -> int:
-        return max(0, self.target - self.position)
 
 
 class Indexing:
@@ -82,6 +62,7 @@ class Indexing:
     wait_ms: how long a search waits for the index at most.
     on_commit: called with every commit of the feed when it is read, in order.
     commits: how long each commit of the index took (seconds).
+    precedence: of what the index gives way to.
     """
 
     def __init__(
@@ -93,6 +74,7 @@ class Indexing:
         commit_ms: int = 2000,
         wait_ms: int = 5000,
         on_commit: Callable[[Commit], None] | None = None,
+        precedence: Precedence | None = None,
     ) -> None:
         self._store = store
         self._feed = feed
@@ -101,6 +83,7 @@ class Indexing:
         self._wait_s = wait_ms / 1000
         self.commits = Distribution(SECONDS)
         self._on_commit = on_commit
+        self._precedence = precedence or Precedence()
         self._lock = asyncio.Lock()
         self._news = asyncio.Event()
         self._wanted: Position = 0
@@ -108,12 +91,12 @@ class Indexing:
         self._seen: Position = 0
         self._target: Position = 0
         self._building = True
-        self._begun_at = self._noted_at = 0.0
+        self._begun_at = self._due_at = self._patient_until = 0.0
+        self._notes = ProgressNotes(self._now)
         self._is_dirty = self._is_doubted = False
         self._doubts = 0
         self._failed: SessionGraphError | None = None
         self._failing_since: float | None = None
-        self._due_at = 0.0
         self._taking_since: float | None = None
         self._on_progress: Callable[[Progress], None] | None = None
 
@@ -181,7 +164,7 @@ class Indexing:
             PersistenceFailed: the store cannot be read.
         """
         await self._begin()
-        self._on_progress = on_progress or _nobody_listens
+        self._on_progress = on_progress or (lambda _: None)
         self._due_at = self._now() + self._commit_s
         async with aclosing(self._feed.follow(self._start())) as batches:  # type: ignore[type-var]
             while self._start() < self._target:
@@ -244,7 +227,8 @@ class Indexing:
 
     async def _begin(self) -> None:
         """Take up where the index is, if that is a place of this log."""
-        self._begun_at = self._noted_at = self._now()
+        self._begun_at = self._now()
+        self._notes.begin()
         if self._is_dirty or self._is_doubted:
             if self._doubts > 1:
                 await self._index.clear()
@@ -292,6 +276,7 @@ class Indexing:
 
     async def _take(self, commits: Sequence[Commit]) -> None:
         """Give the index what some commits brought, in portions; the next is read meanwhile."""
+        self._patient_until = self._now() + _PATIENCE_S
         for commit in commits:
             if commit.position > self._seen:
                 self._seen = commit.position
@@ -301,7 +286,9 @@ class Indexing:
         applying: asyncio.Task[None] | None = None
         try:
             for portion in portions_of(commits, first_alone=self._taken.through >= 0):
-                changes = await self._changes_of(portion) if len(portion) > 1 else None
+                changes = None
+                if len(portion) > 1:
+                    changes = await changes_of(self._store, portion, self._give_way)
                 if applying is not None:
                     await applying
                     applying = None
@@ -317,19 +304,8 @@ class Indexing:
                 applying.cancel()
                 await asyncio.gather(applying, return_exceptions=True)
 
-    async def _changes_of(self, commits: Sequence[Commit]) -> list[IndexChange]:
-        """What several small commits brought, read in one go."""
-        changes, grown = outcome_of(commits)
-        async with self._store.observe() as reader:
-            found = await reader.find(list(grown))
-            for session_id, growth in grown.items():
-                stored = found.get(session_id)
-                if stored is None or stored.epoch != growth.epoch:
-                    continue
-                await asyncio.sleep(0)  # there may be many, and each is read where we are
-                async for events in pages_of(reader, stored, growth.first, growth.last):
-                    changes.append(Learn(stored.header, stored.epoch, events))
-        return changes
+    async def _give_way(self) -> None:
+        await self._precedence.give_way(self._patient_until)
 
     async def _take_alone(self, commit: Commit) -> None:
         """Take one commit page by page, each at its own moment; parts of it become visible."""
@@ -362,7 +338,10 @@ class Indexing:
         async with self._lock:
             if changes:
                 self._is_dirty = True
-                await self._index.apply(changes)
+                is_following = not self._building and self._on_progress is None
+                for portion in slices_of(changes) if is_following else [changes]:
+                    await self._give_way()
+                    await self._index.apply(portion)
             self._taken = watermark
         if self._building and watermark.position >= self._target:
             self._building = False
@@ -377,7 +356,8 @@ class Indexing:
             pause = min(_PAUSE * took, _LONGEST_PAUSE_S)
             self._due_at = self._now() + max(self._commit_s, pause)
             self._on_progress(await self.progress())
-        self._note_progress()
+        if self._building and self._on_progress is None:
+            self._notes.note(self._start(), self._target, self._index.documents)
         self._tell()
 
     async def _commit_in_time(self) -> None:
@@ -408,24 +388,9 @@ class Indexing:
         news, self._news = self._news, asyncio.Event()
         news.set()
 
-    def _note_progress(self) -> None:
-        is_silent = not self._building or self._on_progress is not None
-        if not is_silent and self._now() - self._noted_at >= _NOTED_EVERY_S:
-            self._noted_at = self._now()
-            _log.info(
-                "the full-text index is being built",
-                position=self._start(),
-                target=self._target,
-                documents=self._index.documents,
-            )
-
     @staticmethod
     def _now() -> float:
         return asyncio.get_running_loop().time()
-
-
-def _nobody_listens(progress: Progress) -> None:
-    """For those who catch up in silence."""
 
 
 def _first(errors: BaseExceptionGroup[SessionGraphError]) -> SessionGraphError:

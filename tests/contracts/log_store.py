@@ -22,6 +22,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from sessiongraph.cover_query import CoverQuery
+from sessiongraph.directories import place_of
 from sessiongraph.errors import LogConflict
 from sessiongraph.event import (
     DeltaKind,
@@ -33,23 +35,22 @@ from sessiongraph.event import (
 )
 from sessiongraph.filters import ALL_EVENTS, ALL_SESSIONS, EventSelection, SessionSelection
 from sessiongraph.header import SessionHeader, SessionSource, SourceKind
+from sessiongraph.placed_entry import PlacedEntry
 from sessiongraph.ports import (
     ChildLink,
     Commit,
     CommitFeed,
     CommitKind,
     CorpusCounts,
-    CoverQuery,
     LogReader,
     LogStore,
-    PlacedEntry,
-    RecordingState,
     SessionKey,
     SessionOrder,
     StoredSession,
     WindowRequest,
     Within,
 )
+from sessiongraph.recordings import RecordingState
 from sessiongraph.surface import Surface
 from tests.plain_store import PlainLogStore, prefix_of, run
 from tests.strategies import (
@@ -960,6 +961,28 @@ class LogStoreContract:
                 stayed.discard(walked[0])
                 assert [each for each in walked if each in stayed] == sorted(stayed)
                 assert len(walked) == len(set(walked))
+
+        run(scenario())
+
+    def test_many_values_of_several_filters_are_one_question(self, stores: Stores) -> None:
+        wanted = SessionSelection(
+            parents=frozenset(f"p{number}" for number in range(64)),
+            cwds=frozenset(f"/w/{number}" for number in range(1000)),
+            within=frozenset(place_of(f"/w/{number}") or "" for number in range(900)),
+        )
+
+        async def scenario() -> None:
+            async with stores.twins() as (store, plain):
+                for number in range(0, 70, 7):
+                    cwd = f"/w/{number * 17}"
+                    new = header(f"s{number}", 1000 - number, cwd=cwd, parent_session=f"p{number}")
+                    for each in (store, plain):
+                        await each.create(new)
+                async with store.observe() as mine, plain.observe() as theirs:
+                    found = await mine.sessions(wanted, SessionOrder.CREATED, limit=9)
+                    expected = await theirs.sessions(wanted, SessionOrder.CREATED, limit=9)
+                    assert [*map(told_session, found)] == [*map(told_session, expected)]
+                    assert 0 < len(found) < 9
 
         run(scenario())
 

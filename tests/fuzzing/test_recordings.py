@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from server.samples import sample_sessions
-from sessiongraph.importing import ImportReport
+from sessiongraph.import_report import ImportReport
 from tests.conftest import PROFILE
 from tests.providers.recordings.dsh_writing import frame, header_row, json_lines, packed_row, row
 from tests.providers.recordings.recorded_logs import RECORDINGS

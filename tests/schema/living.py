@@ -29,9 +29,11 @@ from sessiongraph.cursor import CursorCodec
 from sessiongraph.errors import PersistenceFailed
 from sessiongraph.following import RING_EVENTS, Following
 from sessiongraph.import_jobs import ImportJobs
-from sessiongraph.importing import Importer, ImportReport
+from sessiongraph.import_report import ImportReport
+from sessiongraph.importing import Importer
 from sessiongraph.live_sessions import LiveLimits, LiveSessions
-from sessiongraph.ports import PlacedEntry, Position
+from sessiongraph.placed_entry import PlacedEntry
+from sessiongraph.ports import Position
 from sessiongraph.projections.service import Projections
 from sessiongraph.projections.units import first_party_registry
 from sessiongraph.query import SessionQuery

@@ -21,7 +21,8 @@ from sessiongraph.errors import PersistenceFailed
 from sessiongraph.live_sessions import Durability, LiveLimits
 from sessiongraph.new_event import NewEvent
 from sessiongraph.new_session import NewSession
-from sessiongraph.ports import PlacedEntry, Position
+from sessiongraph.placed_entry import PlacedEntry
+from sessiongraph.ports import Position
 from sessiongraph.projections.checkpointing import CheckpointLimits
 from sessiongraph.projections.driving import ProjectionLimits
 

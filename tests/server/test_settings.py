@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from server.settings import Settings, default_data_directory, load_settings
+from server.setting_sources import load_settings
+from server.settings import Settings, default_data_directory
 from sessiongraph.errors import InvalidConfig
 
 

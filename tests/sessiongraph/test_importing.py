@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sessiongraph.header import SourceKind
-from sessiongraph.importing import ImportReport
+from sessiongraph.import_report import ImportReport
 from sessiongraph.ports import LogStore
 from tests.contracts.log_store import Stores, conversation, one, stored, write
 from tests.contracts.test_log_store import PROVIDERS

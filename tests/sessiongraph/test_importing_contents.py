@@ -13,7 +13,9 @@ import pytest
 from providers.media.folder import MediaFolder
 from providers.recordings.discovery import find_recordings
 from providers.sqlite.log_store import SqliteLogStore
-from sessiongraph.importing import SECRETS_REPLACED, Importer, ImportReport
+from sessiongraph.import_report import ImportReport
+from sessiongraph.importing import Importer
+from sessiongraph.session_import import SECRETS_REPLACED
 from tests.contracts.log_store import all_entries, ids_in_order, one
 from tests.providers.recordings import dsh_writing as dsh
 from tests.providers.recordings.transcript_writing import (

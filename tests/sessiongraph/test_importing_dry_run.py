@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from providers.sqlite.log_store import SqliteLogStore
-from sessiongraph.importing import ImportReport
+from sessiongraph.import_report import ImportReport
 from tests.contracts.log_store import Stores
 from tests.contracts.test_log_store import PROVIDERS
 from tests.plain_store import run

@@ -14,7 +14,8 @@ from msgspec.structs import replace
 from providers.recordings.dsh_export import export_lines
 from sessiongraph.event import Entry
 from sessiongraph.header import SessionHeader, SessionSource, SourceKind
-from sessiongraph.ports import UNFINISHED_LINE, LogStore
+from sessiongraph.ports import LogStore
+from sessiongraph.recordings import UNFINISHED_LINE
 from tests.contracts.log_store import Stores, append, stored
 from tests.contracts.test_log_store import PROVIDERS
 from tests.plain_store import run

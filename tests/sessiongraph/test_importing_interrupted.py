@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from providers.sqlite.log_store import SqliteLogStore
-from sessiongraph.importing import ImportReport
+from sessiongraph.import_report import ImportReport
 from sessiongraph.ports import LogStore
 from tests.contracts.log_store import Stores
 from tests.contracts.test_log_store import PROVIDERS

@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from providers.sqlite.log_store import SqliteLogStore
-from sessiongraph.ports import NEVER_UNCHANGED
+from sessiongraph.recordings import NEVER_UNCHANGED
 from tests.contracts.log_store import ids_in_order, one
 from tests.providers.recordings.transcript_writing import (
     SESSION,

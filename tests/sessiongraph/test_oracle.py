@@ -16,11 +16,12 @@ import pytest
 from sessiongraph.corpus import Corpus, LogicalSession
 from sessiongraph.cursor import KEY_BYTES, CursorCodec
 from sessiongraph.event import PlacedEvent
+from sessiongraph.families import Lineage
 from sessiongraph.filters import ALL_EVENTS, ALL_SESSIONS, EventSelection, Range
 from sessiongraph.header import SessionHeader
 from sessiongraph.paging import Page, PageRequest
 from sessiongraph.ports import SessionOrder
-from sessiongraph.query import Lineage, Observation, SessionQuery
+from sessiongraph.query import Observation, SessionQuery
 from sessiongraph.trace import EventDocument
 from tests.oracle import (
     answers,

@@ -22,10 +22,11 @@ from sessiongraph.errors import (
     StaleCursor,
 )
 from sessiongraph.event import Entry, Seq, SessionEvent, events_of
+from sessiongraph.families import Lineage
 from sessiongraph.filters import ALL_EVENTS, ALL_SESSIONS, Availability, EventSelection
 from sessiongraph.paging import Page, PageRequest
 from sessiongraph.ports import CorpusCounts, SessionOrder
-from sessiongraph.query import FailedObservation, Lineage, Observation, QueryLimits, SessionQuery
+from sessiongraph.query import FailedObservation, Observation, QueryLimits, SessionQuery
 from sessiongraph.text import semantic_text
 from tests.plain_store import PlainFold, PlainLogStore, admits_event, plain_fold, run
 from tests.strategies import (

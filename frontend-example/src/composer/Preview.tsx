@@ -2,6 +2,7 @@ import { useDeferredValue } from "react";
 import { useQuery } from "urql";
 import { graphql } from "../gql";
 import { errorText } from "../graphql/errors";
+import { counted } from "../ui/counted";
 
 const Prepare = graphql(`
   query Prepare($sessionId: ID!, $text: String!) {
@@ -51,7 +52,7 @@ export function Preview({ sessionId, text }: { sessionId: string; text: string }
               <li key={reference.sessionId}>
                 <strong>{reference.label}</strong>{" "}
                 <span className="quiet">
-                  {reference.retainedMessages} of {reference.originalMessages} messages
+                  {reference.retainedMessages} of {counted(reference.originalMessages, "message")}
                   {reference.capturedThroughSeq !== null &&
                     `, through #${reference.capturedThroughSeq}`}
                   {reference.truncated && ", cut to fit"}

@@ -12,6 +12,7 @@ import "@xyflow/react/dist/style.css";
 import { memo } from "react";
 import { Link, useLocation } from "wouter";
 import { sessionAddress } from "../ui/addresses";
+import { counted } from "../ui/counted";
 import { Empty, Failed, Loading } from "../ui/states";
 import { Time } from "../ui/Time";
 import type { SessionNode } from "./graph";
@@ -79,10 +80,6 @@ export function LineageScreen({ id }: { id: string }) {
       </div>
     </div>
   );
-}
-
-function counted(count: number, noun: string): string {
-  return `${count.toLocaleString()} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 function SessionCard({ id, data: { session, target } }: NodeProps<SessionNode>) {

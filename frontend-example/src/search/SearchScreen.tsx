@@ -6,6 +6,7 @@ import type { SearchHitFragment, SessionRowFragment } from "../gql/graphql";
 import { errorCode } from "../graphql/errors";
 import { eventAddress, sessionAddress, useQueryParameters } from "../ui/addresses";
 import { AvailabilityBadge, SurfaceBadge } from "../ui/badges";
+import { counted } from "../ui/counted";
 import { Empty, Failed, Loading } from "../ui/states";
 import { Time } from "../ui/Time";
 import { pieces } from "./highlight";
@@ -104,8 +105,9 @@ function Results({ query }: { query: string }) {
   return (
     <div aria-busy={fetching}>
       <p className="quiet" role="status">
-        {hits.length}
-        {data.searchSessions?.pageInfo.hasNextPage ? " or more" : ""} sessions
+        {data.searchSessions?.pageInfo.hasNextPage
+          ? `${hits.length} or more sessions`
+          : counted(hits.length, "session")}
       </p>
       <ul className="hits" aria-label="Sessions that match">
         {hits.map(({ session, bestMatch }) => (

@@ -5,6 +5,7 @@ import type { SessionFilter, SessionRowFragment } from "../gql/graphql";
 import { useQuery } from "urql";
 import { sessionAddress, useQueryParameters } from "../ui/addresses";
 import { AvailabilityBadge } from "../ui/badges";
+import { counted } from "../ui/counted";
 import { Empty, Failed, Loading } from "../ui/states";
 import { Time } from "../ui/Time";
 import { useReached } from "../ui/useReached";
@@ -48,8 +49,7 @@ export function SessionsScreen() {
         <h1>Sessions</h1>
         {data && (
           <p className="quiet">
-            {data.server.sessions.toLocaleString()} sessions with{" "}
-            {data.server.events.toLocaleString()} events
+            {counted(data.server.sessions, "session")} with {counted(data.server.events, "event")}
           </p>
         )}
       </div>
@@ -205,7 +205,7 @@ function SessionItem({ session }: { session: SessionRowFragment }) {
         <span className="row-facts quiet">
           <span className="mono row-cwd">{header.cwd ?? "no directory"}</span>
           <span>{sourceName(header.source.kind)}</span>
-          <span>{(session.lastSeq + 1).toLocaleString()} events</span>
+          <span>{counted(session.lastSeq + 1, "event")}</span>
           <Time at={header.createdAt} />
         </span>
       </Link>

@@ -9,7 +9,7 @@ import pytest
 
 from providers.media.folder import MediaFolder
 from sessiongraph.errors import PersistenceFailed
-from sessiongraph.ports import RecordedMedia
+from sessiongraph.recordings import RecordedMedia
 
 
 def media(content: bytes) -> RecordedMedia:

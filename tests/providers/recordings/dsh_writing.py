@@ -16,7 +16,7 @@ import zstandard
 from providers.recordings.dsh import DshReader
 from sessiongraph.event import Entry, SessionEvent, events_of
 from sessiongraph.header import SessionHeader
-from sessiongraph.ports import RecordedEntry, RecordingState
+from sessiongraph.recordings import RecordedEntry, RecordingState
 
 Json = dict[str, Any]
 TIME = 1_780_000_000_000

@@ -14,7 +14,7 @@ from providers.recordings.records import TOO_LONG
 from sessiongraph.event import SessionEvent
 from sessiongraph.header import SourceKind
 from sessiongraph.payloads import content_of, is_compaction_checkpoint, is_human_prompt, text_of
-from sessiongraph.ports import RecordingRefused
+from sessiongraph.recordings import RecordingRefused
 from sessiongraph.text import semantic_text
 from tests.providers.recordings.transcript_writing import (
     CLAUDE,

@@ -16,7 +16,7 @@ from sessiongraph.payloads import (
     result_is_error,
     text_of,
 )
-from sessiongraph.ports import RecordingRefused
+from sessiongraph.recordings import RecordingRefused
 from sessiongraph.text import semantic_text
 from tests.providers.recordings.transcript_writing import (
     CODEX,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessiongraph.ports import RecordingRefused
+from sessiongraph.recordings import RecordingRefused
 from tests.providers.recordings.dsh_writing import (
     frame,
     header_row,

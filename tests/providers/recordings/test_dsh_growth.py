@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessiongraph.ports import RecordingRefused, RecordingRewritten, RecordingState
+from sessiongraph.recordings import RecordingRefused, RecordingRewritten, RecordingState
 from tests.providers.recordings.dsh_writing import (
     Json,
     frame,

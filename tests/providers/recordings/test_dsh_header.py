@@ -9,7 +9,7 @@ import pytest
 
 from providers.recordings.dsh import DshReader
 from sessiongraph.header import SessionHeader, SourceKind
-from sessiongraph.ports import RecordingRefused
+from sessiongraph.recordings import RecordingRefused
 from tests.providers.recordings.dsh_writing import TIME, header_row, json_line, read, row, write
 
 

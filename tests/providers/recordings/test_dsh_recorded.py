@@ -10,7 +10,7 @@ import pytest
 from providers.recordings.discovery import find_recordings
 from providers.recordings.dsh import DshReader
 from providers.recordings.dsh_export import export_lines
-from sessiongraph.ports import RecordingRefused
+from sessiongraph.recordings import RecordingRefused
 from tests.providers.recordings.dsh_writing import Reading, logical_events, read, write
 from tests.providers.recordings.recorded_logs import (
     ORACLE,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sessiongraph.ports import RecordingRefused
+from sessiongraph.recordings import RecordingRefused
 from tests.providers.recordings.dsh_writing import Reading, header_row, read, row, write
 
 BROKEN = [

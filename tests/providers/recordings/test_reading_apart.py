@@ -24,8 +24,9 @@ from providers.recordings.reading_process import _has_time
 from providers.sqlite.preparing import prepare_entry
 from sessiongraph.event import Entry
 from sessiongraph.header import SessionHeader
-from sessiongraph.importing import Importer, ImportReport
-from sessiongraph.ports import (
+from sessiongraph.import_report import ImportReport
+from sessiongraph.importing import Importer
+from sessiongraph.recordings import (
     RecordedEntry,
     RecordedLog,
     RecordedMedia,

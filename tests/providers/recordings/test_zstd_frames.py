@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from providers.recordings.zstd_frames import is_zstd
-from sessiongraph.ports import RecordingRefused
+from sessiongraph.recordings import RecordingRefused
 from tests.providers.recordings.dsh_writing import frame, header_row, json_lines, read, row
 
 

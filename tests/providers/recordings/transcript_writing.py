@@ -14,14 +14,10 @@ from providers.recordings.discovery import find_recordings
 from providers.recordings.dsh import DshReader
 from sessiongraph.event import SessionEvent, events_of
 from sessiongraph.header import SessionHeader
-from sessiongraph.importing import Importer, ImportReport
-from sessiongraph.ports import (
-    LogStore,
-    RecordedLog,
-    RecordedPart,
-    RecordingReader,
-    RecordingState,
-)
+from sessiongraph.import_report import ImportReport
+from sessiongraph.importing import Importer
+from sessiongraph.ports import LogStore
+from sessiongraph.recordings import RecordedLog, RecordedPart, RecordingReader, RecordingState
 from sessiongraph.surface import Surface
 from tests.providers.sqlite.imports import IMPORTED_AT
 

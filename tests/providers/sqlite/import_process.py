@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 from providers.sqlite.log_store import SqliteLogStore
-from sessiongraph.importing import ImportReport
+from sessiongraph.import_report import ImportReport
 from tests.providers.sqlite.imports import take
 
 

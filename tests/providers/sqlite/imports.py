@@ -15,7 +15,8 @@ from providers.recordings.discovery import find_recordings
 from providers.recordings.dsh import DshReader
 from sessiongraph.event import Entry, SessionEvent, events_of
 from sessiongraph.header import SessionHeader
-from sessiongraph.importing import Importer, ImportReport
+from sessiongraph.import_report import ImportReport
+from sessiongraph.importing import Importer
 from sessiongraph.ports import LogStore
 from sessiongraph.text import semantic_text
 from tests.contracts.log_store import (

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.sqlite import covers
+from sessiongraph.cover_query import CoverQuery
 from sessiongraph.filters import ALL_SESSIONS
-from sessiongraph.ports import CoverQuery, SessionOrder
+from sessiongraph.ports import SessionOrder
 from tests.contracts.log_store import Corpus, cover_queries, write
 from tests.plain_store import PlainLogStore, run
 from tests.providers.sqlite.raw import change

@@ -11,7 +11,7 @@ from providers.sqlite.connections import open_writer
 from providers.sqlite.writer import Writer
 from sessiongraph.errors import PersistenceFailed
 from sessiongraph.event import SessionEvent
-from sessiongraph.ports import PlacedEntry
+from sessiongraph.placed_entry import PlacedEntry
 from sessiongraph.surface import Transition
 from tests.providers.sqlite.raw import rows
 

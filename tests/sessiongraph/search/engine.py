@@ -23,6 +23,7 @@ from sessiongraph.filters import (
 from sessiongraph.live_sessions import LiveLimits
 from sessiongraph.paging import PageRequest
 from sessiongraph.ports import SessionOrder
+from sessiongraph.precedence import Precedence
 from sessiongraph.search.indexing import Indexing
 from sessiongraph.search.ports import SearchIndex
 from sessiongraph.search.question import MatchMode, SearchText
@@ -166,6 +167,7 @@ async def searched(
     commit_ms: int = 60_000,
     wait_ms: int = 10_000,
     page_max: int = 200,
+    precedence: Precedence | None = None,
 ) -> AsyncIterator[Searched]:
     """A search that runs over files in a folder; it leaves no task behind."""
     store = SqliteLogStore.open(path / "log.db")
@@ -180,6 +182,7 @@ async def searched(
                 commit_ms=commit_ms,
                 wait_ms=wait_ms,
                 on_commit=walks.commit,
+                precedence=precedence,
             )
             cursors = CursorCodec(b"k" * KEY_BYTES)
             search = Search(

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import sys
 import time
+import unicodedata
 
 import pytest
 from hypothesis import example, given
@@ -39,6 +41,14 @@ def test_both_ways_find_what_a_plain_look_finds(text: str) -> None:
     assert " ".join(quick.row).split() == [word.place for word in expected]
     assert len(quick.parts) == len(set(quick.parts))
     assert set(quick.parts) == {word.parts for word in expected if word.parts}
+
+
+def test_every_mark_and_symbol_of_unicode_is_what_a_plain_look_finds() -> None:
+    for code in range(sys.maxunicode + 1):
+        character = chr(code)
+        if unicodedata.category(character) in ("Mn", "Mc", "Me", "So"):
+            text = f"a{character}b"
+            assert places(text) == [word.place for word in plain_words(text)], hex(code)
 
 
 common_text = st.text(

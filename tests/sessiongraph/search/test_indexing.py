@@ -13,8 +13,10 @@ from providers.sqlite.log_store import SqliteLogStore
 from providers.tantivy.index import TantivyIndex
 from sessiongraph.errors import IndexFailed
 from sessiongraph.event import APPEND
-from sessiongraph.search.indexing import Indexing, Progress
+from sessiongraph.precedence import Precedence
+from sessiongraph.search.indexing import Indexing
 from sessiongraph.search.ports import IndexChange, Learn, Ranking, SearchIndex, Watermark
+from sessiongraph.search.progress import Progress
 from sessiongraph.search.question import Question
 from tests.contracts.search_index import asking, found
 from tests.plain_search import PlainDocument, PlainIndex, PlainIndexObservation
@@ -120,6 +122,24 @@ def test_what_was_indexed_is_not_read_again_after_a_restart(tmp_path: Path) -> N
             assert len(await all_words(index)) == 2 * round_number
         await catch_up(tmp_path, index)
         assert index.learned == 6
+
+    run(check())
+
+
+@pytest.mark.parametrize("events", [1, 40])
+def test_an_index_that_gives_way_all_the_time_is_searched_all_the_same(
+    tmp_path: Path, events: int
+) -> None:
+    async def check() -> None:
+        precedence = Precedence()
+        async with searched(tmp_path, precedence=precedence) as one:
+            for name in ("a", "b", "c"):
+                await one.engine.begin(name)
+            with precedence:
+                for name in ("a", "b", "c"):
+                    await one.engine.say(*["word"] * events, to=name)
+                assert await one.found("word") == {"a", "b", "c"}
+                assert await one.found_inside("c", "word") == set(range(events))
 
     run(check())
 
