@@ -27,9 +27,11 @@ from graphql import (
 )
 from strawberry.types.field import StrawberryField
 
+from schema import columns
+from schema.columns import INT_BOUND
 from schema.declaration import Resolution
 from schema.list_items import Complete, Compute, Details, Item, Light, Plan, Unusual
-from schema.object_plan import INT_BOUND, AttributeField, ObjectPlan
+from schema.object_plan import AttributeField, ObjectPlan
 from schema.scalars import PASSED_ON
 
 _EXACT: Final[dict[str, type]] = {
@@ -59,12 +61,10 @@ def plan_of(
         return _abstract(executor, output_type, details, nullable=nullable)
     if isinstance(output_type, GraphQLObjectType):
         return _object(executor, output_type, details, nullable=nullable)
-    plan: Plan | None
     if isinstance(output_type, GraphQLList):
         plan = _each(plan_of(executor, output_type.of_type, details))
-    else:
-        plan = Plan(_leaf(cast("GraphQLLeafType", output_type)))
-    return plan if nullable else _never_null(plan)
+        return plan if nullable else _never_null(plan)
+    return _leaf_plan(cast("GraphQLLeafType", output_type), nullable=nullable)
 
 
 def _abstract(
@@ -135,6 +135,7 @@ def _object_plan(
         field_name = selection[0].node.name.value
         if field_name == "__typename":
             plan.template[name] = object_type.name
+            plan.columns[name] = columns.of_constant(object_type.name)
             plan.signature.append((name, object_type.name))
             continue
         definition = executor.schema.get_field(object_type, field_name)
@@ -155,9 +156,12 @@ def _object_plan(
         nodes = [id(each.node) for each in selection]
         plan.signature.append((name, str(definition.type), source, *nodes))
         if attribute is None:
-            plan.computed.append((name, cast("Compute", compute), complete))
+            computed = cast("Compute", compute)
+            plan.computed.append((name, computed, complete))
+            plan.columns[name] = columns.of_computed(computed, inner.column)
         else:
             plan.attributes.append(_attribute_field(definition, name, attribute, complete))
+            plan.columns[name] = columns.of_attribute(attribute, inner.column)
     return plan
 
 
@@ -209,6 +213,20 @@ def _never_null(plan: Plan | None) -> Plan | None:
         return completed
 
     return Plan(complete, plan.slow)
+
+
+def _leaf_plan(leaf: GraphQLLeafType, *, nullable: bool) -> Plan:
+    plan = Plan(_leaf(leaf))
+    if not nullable:
+        plan = cast("Plan", _never_null(plan))
+    kind = _EXACT.get(leaf.name)
+    if kind is not None:
+        bounded = leaf.name == "Int"
+        complete_all = columns.as_they_are(kind, plan.complete, nullable=nullable, bounded=bounded)
+        return Plan(plan.complete, complete_all=complete_all)
+    if isinstance(leaf, GraphQLEnumType):
+        return Plan(plan.complete, complete_all=columns.looked_up(plan.complete))
+    return plan
 
 
 def _each(plan: Plan | None) -> Plan | None:

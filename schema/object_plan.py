@@ -10,15 +10,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from types import NoneType
-from typing import Any, Final, cast
+from typing import Any, cast
 
 from graphql import GraphQLObjectType
 
+from schema import columns
 from schema.answers import answer_type
-from schema.list_items import Complete, Compute, Details, Item, Plan, SlowField, Unusual
-
-INT_BOUND: Final = 1 << 31
-"""The contract's Int lies between this, exclusive, and its negative, inclusive."""
+from schema.columns import INT_BOUND
+from schema.list_items import (
+    Complete,
+    CompleteAll,
+    Compute,
+    Details,
+    Item,
+    Plan,
+    SlowField,
+    Unusual,
+)
 
 _Make = Callable[[Sequence[Any], Any, Item], Any]
 """Makes the answer for an object of the completed values of its attributes."""
@@ -50,6 +58,7 @@ class ObjectPlan:
 
     template: every name in order; what is the same for all objects has its value.
     signature: what is selected and where each value comes from, to compare plans of several types.
+    columns: the fields of many objects at once, in order; for what is not slow.
     """
 
     object_type: GraphQLObjectType
@@ -58,6 +67,7 @@ class ObjectPlan:
     attributes: list[AttributeField] = field(default_factory=list)
     computed: list[tuple[str, Compute, Complete]] = field(default_factory=list)
     slow: list[tuple[str, Details]] = field(default_factory=list)
+    columns: dict[str, CompleteAll] = field(default_factory=dict)
     has_slow: bool = False
 
     @property
@@ -67,7 +77,11 @@ class ObjectPlan:
 
     def plan(self, *, nullable: bool) -> Plan:
         """How objects of the type are completed; nullable: None is completed too, as None."""
-        return Plan(self._compiled(nullable=nullable), self.is_slow)
+        complete_all = None
+        if not self.is_slow:
+            is_type_of = self.object_type.is_type_of
+            complete_all = columns.objects_of(self.columns, is_type_of, nullable=nullable)
+        return Plan(self._compiled(nullable=nullable), self.is_slow, complete_all)
 
     def _compiled(self, *, nullable: bool) -> Complete:
         attributes = self.attributes

@@ -40,7 +40,7 @@ from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 from typing_extensions import override
 
 from schema.event_variables import EventVariables
-from schema.list_items import Complete, Details, Item, Light, Plan, SlowField
+from schema.list_items import Details, Item, Light, Plan, SlowField
 from schema.list_plans import plan_of
 
 _SHORT: Final = 3
@@ -120,9 +120,10 @@ class PlannedLists(StrawberryGraphQLCoreExecutionContext):
         light = Light(self.context_value)
         complete = plan.complete
         if not plan.slow:
-            at_once = _at_once(complete, Item(self, info, light, []), items)
-            if at_once is not None:
-                return at_once
+            try:
+                return plan.column(cast("list[Any]", items), Item(self, info, light, []))
+            except Exception:  # noqa: BLE001 - item by item, the usual way says what is wrong
+                pass
         try:
             for index, value in enumerate(items):
                 item = Item(self, info, light, [])
@@ -198,14 +199,6 @@ class PlannedLists(StrawberryGraphQLCoreExecutionContext):
             plans[key] = plan_of(self, item_type, details)
         plan: Plan | None = plans[key]
         return plan
-
-
-def _at_once(complete: Complete, item: Item, items: Iterable[Any]) -> list[Any] | None:
-    """All items completed, None when one of them is unusual; they leave no trace on ``item``."""
-    try:
-        return [complete(value, item) for value in items]
-    except Exception:  # noqa: BLE001 - item by item, the usual way says what is wrong with which
-        return None
 
 
 async def _all_of(awaitables: Iterable[Awaitable[Any]]) -> list[Any]:

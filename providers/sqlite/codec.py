@@ -23,6 +23,7 @@ from sessiongraph.event import (
     LOG_ONLY,
     DeltaKind,
     DeltaRun,
+    PlacedEvent,
     Placement,
     Seq,
     SessionEvent,
@@ -216,17 +217,6 @@ ROW_COLUMNS: Final = (
 )
 
 
-def placement_of(row: EventRow) -> Placement:
-    """Where the event of a row stands."""
-    place, replaced_by = row[5], row[6]
-    if place is None and replaced_by is None:
-        return LOG_ONLY
-    return Placement(
-        None if place is None else place & LOW_32,
-        None if replaced_by is None else replaced_by & LOW_32,
-    )
-
-
 def event_of(row: EventRow, type_name: str, stream: bytes | None = None) -> SessionEvent:
     """The event of a row that is not a run; without its stream unless that is given."""
     flags = row[3]
@@ -236,13 +226,37 @@ def event_of(row: EventRow, type_name: str, stream: bytes | None = None) -> Sess
             payload = join_stream(payload, unpack(stream, bool(flags & STREAM_PACKED)))
         except msgspec.DecodeError as error:
             raise CorruptSession(f"a stored payload does not decode: {error}") from error
-    return _event(row, type_name, payload)
+    return SessionEvent(
+        row[0] & LOW_32,
+        type_name,
+        row[2],
+        payload,
+        _surface_op(flags, row[7], row[8]),
+        decode_sources(row[9]),
+        bool(flags & IGNORABLE),
+    )
 
 
-def listed_event_of(row: EventRow, type_name: str) -> SessionEvent:
-    """The same without its stream, for a list: most of it is shown without payloads."""
-    packed = row[3] & PAYLOAD_PACKED
-    return _event(row, type_name, partial(unpack, row[10], True) if packed else row[10])
+def placed_event(row: EventRow, type_name: str, session_id: str) -> PlacedEvent:
+    """The event of a row that is not a run, for a list: most of it is shown without payloads."""
+    row_id, _, time, flags, _, place, replaced_by, start, end, sources, text = row
+    # Written out: a page of a list does this a hundred times.
+    event = SessionEvent(
+        row_id & LOW_32,
+        type_name,
+        time,
+        partial(unpack, text, True) if flags & PAYLOAD_PACKED else text,
+        _surface_op(flags, start, end) if flags & APPENDS or start is not None else None,
+        None if sources is None else decode_sources(sources),
+        bool(flags & IGNORABLE),
+    )
+    placement = LOG_ONLY
+    if place is not None or replaced_by is not None:
+        placement = Placement(
+            None if place is None else place & LOW_32,
+            None if replaced_by is None else replaced_by & LOW_32,
+        )
+    return PlacedEvent(session_id, event, placement, bool(flags & STREAM_APART))
 
 
 def payload_size(row: EventRow) -> int:
@@ -255,24 +269,12 @@ def payload_size(row: EventRow) -> int:
         return len(row[10])  # whoever asks for the payload is told
 
 
-def _event(row: EventRow, type_name: str, text: bytes | Callable[[], bytes]) -> SessionEvent:
-    flags = row[3]
-    op: SurfaceOp | None = None
-    if row[7] is not None:
-        if row[8] is None:
+def _surface_op(flags: int, start: Seq | None, end: Seq | None) -> SurfaceOp | None:
+    if start is not None:
+        if end is None:
             raise CorruptSession("a stored replacement has no end")
-        op = SurfaceOp(row[7], row[8])
-    elif flags & APPENDS:
-        op = APPEND
-    return SessionEvent(
-        row[0] & LOW_32,
-        type_name,
-        row[2],
-        text,
-        op,
-        None if row[9] is None else decode_sources(row[9]),
-        bool(flags & IGNORABLE),
-    )
+        return SurfaceOp(start, end)
+    return APPEND if flags & APPENDS else None
 
 
 def run_of(row: EventRow) -> DeltaRun:

@@ -13,17 +13,16 @@ import heapq
 import sqlite3
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from itertools import islice
 from typing import Final
 
 from providers.sqlite.appending import SPAN_SEQS
 from providers.sqlite.codec import (
     ROW_COLUMNS,
-    STREAM_APART,
     EventRow,
-    listed_event_of,
     payload_size,
-    placement_of,
+    placed_event,
     run_of,
 )
 from providers.sqlite.numbering import LANE_SHIFT, LOW_32, SEQ_SHIFT, TYPE_SHIFT
@@ -133,14 +132,16 @@ class _Walk:
         found: list[PlacedEvent],
     ) -> None:
         """Add what is admitted, as far as the window goes, each weighed as soon as it is read."""
-        times, take, limit = self._selection.times, window.take, window.limit
+        take, limit, session_id = window.take, window.limit, self._session_id
+        times = None if self._selection.times.is_open else self._selection.times
+        name_in = partial(self._types.name_in, self._connection)
         for row in rows:
             if row[4] is None:
-                if not times.holds(row[2]):
+                if times is not None and not times.holds(row[2]):
                     continue
                 if take is not None:
                     take(payload_size(row))
-                found.append(placed_event(self._connection, self._types, self._session_id, row))
+                found.append(placed_event(row, name_in(row[1]), session_id))
             else:
                 for member in self._members(row, seqs):
                     if take is not None:
@@ -246,18 +247,6 @@ class _Walk:
                 yield first, last
             else:
                 yield from self._spans(level - 1, first, last)
-
-
-def placed_event(
-    connection: sqlite3.Connection, types: TypeNames, session_id: str, row: EventRow
-) -> PlacedEvent:
-    """The event of a row that is not a run."""
-    return PlacedEvent(
-        session_id,
-        listed_event_of(row, types.name_in(connection, row[1])),
-        placement_of(row),
-        bool(row[3] & STREAM_APART),
-    )
 
 
 def run_start(connection: sqlite3.Connection, base: int, seq: Seq) -> Seq:

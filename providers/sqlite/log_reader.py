@@ -24,10 +24,11 @@ from providers.sqlite.codec import (
     EventRow,
     event_of,
     from_octets,
+    placed_event,
     run_of,
     to_octets,
 )
-from providers.sqlite.event_lists import list_events, placed_event, run_start, weighed
+from providers.sqlite.event_lists import list_events, run_start, weighed
 from providers.sqlite.numbering import LOW_32, NODE_SHIFT, SEQ_SHIFT
 from providers.sqlite.types import TypeNames
 from sessiongraph.citations import CitedKey, CitingKey, SessionCitation
@@ -487,7 +488,8 @@ class SqliteLogReader:
         return await self._here(read)
 
     def _placed(self, session: StoredSession, row: EventRow) -> PlacedEvent:
-        return placed_event(self._connection, self._types, session.header.session_id, row)
+        type_name = self._types.name_in(self._connection, row[1])
+        return placed_event(row, type_name, session.header.session_id)
 
     def _whole(self, row: EventRow) -> SessionEvent:
         stream = None

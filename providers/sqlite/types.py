@@ -81,9 +81,10 @@ class TypeNames:
             CorruptSession: the lane has a number that no type has.
         """
         number = lane >> TYPE_SHIFT & _TYPE_MASK
-        if number not in self._names:
-            self.load(connection)
         name = self._names.get(number)
+        if name is None:
+            self.load(connection)
+            name = self._names.get(number)
         if name is None:
             raise CorruptSession(f"a stored event has the unknown type number {number}")
         return name
