@@ -63,9 +63,9 @@ def test_rows_of_many_logs_write_nothing_before_their_commit(tmp_path: Path) -> 
     """A statement that kept a journal would copy every page that it touches into a file."""
     connection = open_writer(tmp_path / "log.db")
     types = {**TYPES, "user/message": 3}
-    for seq in range(20):
+    for seq in range(40):
         jobs = []
-        for number in range(1, 81):
+        for number in range(1, 251):
             if seq == 0:
                 insert_log(connection, header(f"log {number}"), state=VISIBLE, epoch=number)
             said = PlacedEntry(prompt(seq, "to all of them"), Transition(seq, seq, seq))
