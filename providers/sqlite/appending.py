@@ -156,8 +156,11 @@ def prepare(log: int, placed: Sequence[PlacedEntry], types: Mapping[str, int]) -
                 removed_here[seq] = each.transition.seq
             else:
                 batch.shadowed.append((base | each.transition.seq, base | seq))
-    lanes = {name: log << LANE_SHIFT | number << TYPE_SHIFT for name, number in types.items()}
     times: dict[int, list[int]] = {}
+
+    def lane_of(type_name: str) -> int:
+        return log << LANE_SHIFT | types[type_name] << TYPE_SHIFT
+
     for each in placed:
         entry = each.entry
         if isinstance(entry, DeltaRun):
@@ -165,7 +168,7 @@ def prepare(log: int, placed: Sequence[PlacedEntry], types: Mapping[str, int]) -
             flags, payload, low, high = run
             batch.rows.append(
                 (
-                    base | entry.seq, lanes[CHUNK_TYPE], entry.time, flags, len(entry.texts),
+                    base | entry.seq, lane_of(CHUNK_TYPE), entry.time, flags, len(entry.texts),
                     None, None, None, None, None, payload, None,
                 )
             )  # fmt: skip
@@ -183,7 +186,7 @@ def prepare(log: int, placed: Sequence[PlacedEntry], types: Mapping[str, int]) -
             start, end = (None, None) if op is None else (op.start, op.end)
             batch.rows.append(
                 (
-                    base | entry.seq, lanes[entry.type] | surface, low, flags, None,
+                    base | entry.seq, lane_of(entry.type) | surface, low, flags, None,
                     position, replacer, start, end, sources, payload, stream,
                 )
             )  # fmt: skip
