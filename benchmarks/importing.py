@@ -9,29 +9,22 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 from typing import Final
 
 import msgspec
 
-from benchmarks.conversations import BEGINNING_MS, Habits
+from benchmarks.conversations import Habits
 from benchmarks.dsh_files import json_lines, write_file
 from benchmarks.figures import Figure, Limit, Sample
-from benchmarks.measuring import LoopPauses, alternating, in_fresh_process
+from benchmarks.measuring import alternating, in_fresh_process
 from benchmarks.scale import Scale
 from benchmarks.single_imports import import_into, memory_of_imports, opened_for_once
-from benchmarks.stores import create_session, header_of, prompt
+from benchmarks.waits import Felt, felt_of, waits_of
 from providers.recordings.reading_apart import ReadingApart
-from providers.sqlite.log_store import SqliteLogStore
 from providers.sqlite.preparing import prepare_entry
-from sessiongraph.filters import ALL_SESSIONS
-from sessiongraph.placed_entry import PlacedEntry
-from sessiongraph.ports import SessionOrder
-from sessiongraph.surface import Surface
 
 AREA: Final = "importing"
 
@@ -39,11 +32,6 @@ _TARGET_MB_S: Final = 30
 _TARGET_EVENTS_S: Final = 30_000
 _TARGET_DELTAS_S: Final = 60_000
 _ENOUGH: Final = Limit(1, "×", least=True)
-_SLOW_WAIT: Final = Limit(100)
-_LONGEST_PAUSE: Final = Limit(10)
-_BETWEEN_APPENDS_S: Final = 0.005
-_QUIET_AT_MOST_S: Final = 3
-_SWEPT_EVENTS_A_SECOND: Final = 60_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +116,7 @@ def _rates(scale: Scale, kind: Kind, path: Path, events: int) -> list[Figure]:
 
 
 def _waits(scale: Scale, folder: Path) -> list[Figure]:
-    """What an append to another session, and the event loop, feel of an import and a deletion."""
+    """What an append to another session, and the event loop, feel of an import."""
     figures = []
     for kind in KINDS:
         path = folder / kind.file
@@ -136,42 +124,8 @@ def _waits(scale: Scale, folder: Path) -> list[Figure]:
             in_fresh_process(_feel_import, path, folder / f"{kind.file}-{turn}.db")
             for turn in range(scale.long_rounds)
         ]
-        figures += _felt(f"while {kind.name} are imported", felt)
-    deleted = [
-        in_fresh_process(_feel_deletion, folder / KINDS[0].file, folder / f"deleted-{turn}.db")
-        for turn in range(scale.long_rounds)
-    ]
-    return figures + _felt("while the rows of a deleted session go", deleted)
-
-
-def _felt(while_what: str, felt: list[tuple[Felt, Felt]]) -> list[Figure]:
-    nobody = "while nothing else runs"
-    return [
-        Figure(
-            AREA,
-            f"{name} {while_what}",
-            Sample.of(getattr(busy, what) for busy, _ in felt),
-            nobody,
-            Sample.of(getattr(quiet, what) for _, quiet in felt),
-            limit,
-        )
-        for name, what, limit in (
-            ("an append", "usual_wait", None),
-            ("the slowest of a hundred appends", "slow_wait", _SLOW_WAIT),
-            ("the longest append", "longest_wait", None),
-            ("the longest pause of the loop", "longest_pause", _LONGEST_PAUSE),
-        )
-    ]
-
-
-@dataclass(frozen=True, slots=True)
-class Felt:
-    """What others felt of one run, in milliseconds; slow_wait: the 99th percentile of appends."""
-
-    usual_wait: float
-    slow_wait: float
-    longest_wait: float
-    longest_pause: float
+        figures += waits_of(AREA, f"while {kind.name} are imported", felt)
+    return figures
 
 
 def _feel_import(path: Path, store_path: Path) -> tuple[Felt, Felt]:
@@ -180,78 +134,9 @@ def _feel_import(path: Path, store_path: Path) -> tuple[Felt, Felt]:
     async def run() -> tuple[Felt, Felt]:
         with ReadingApart(prepare=prepare_entry) as reading:
             async with opened_for_once(store_path) as store:
-                return await _feel(store, lambda: import_into(store, path, reading))
+                return await felt_of(store, lambda: import_into(store, path, reading))
 
     return asyncio.run(run())
-
-
-def _feel_deletion(path: Path, store_path: Path) -> tuple[Felt, Felt]:
-    """What is felt of a deletion, and in as long a time without one."""
-
-    async def run() -> tuple[Felt, Felt]:
-        async with opened_for_once(store_path) as store:
-            with ReadingApart(prepare=prepare_entry) as reading:
-                await import_into(store, path, reading)
-            return await _feel(store, lambda: _delete_all(store))
-
-    return asyncio.run(run())
-
-
-async def _feel(
-    store: SqliteLogStore, work: Callable[[], Coroutine[None, None, None]]
-) -> tuple[Felt, Felt]:
-    appender = await _Appender.of(store)
-    await appender.until(asyncio.sleep(0.1))
-    begun = time.perf_counter()
-    busy = await appender.felt(work())
-    length = time.perf_counter() - begun
-    return busy, await appender.felt(asyncio.sleep(min(length, _QUIET_AT_MOST_S)))
-
-
-class _Appender:
-    """Appends one event after another to a session of its own, a few milliseconds apart."""
-
-    def __init__(self, store: SqliteLogStore, epoch: int) -> None:
-        self._store = store
-        self._epoch = epoch
-        self._surface = Surface(lambda _: {})
-
-    @classmethod
-    async def of(cls, store: SqliteLogStore) -> _Appender:
-        return cls(store, await create_session(store, header_of("appender", 0)))
-
-    async def felt(self, work: Coroutine[None, None, None]) -> Felt:
-        """What is felt until some work is done."""
-        async with LoopPauses() as pauses:
-            waits = await self.until(work)
-        slow = sorted(waits)[int(len(waits) * 0.99)]
-        return Felt(median(waits), slow, max(waits), pauses.longest_ms)
-
-    async def until(self, work: Coroutine[None, None, None]) -> list[float]:
-        """Milliseconds of every append until some work is done."""
-        waits = []
-        working = asyncio.create_task(work)
-        while not working.done():
-            seq = self._surface.next_seq
-            event = prompt(seq, BEGINNING_MS + seq, "a small append beside large work")
-            entry = PlacedEntry(event, self._surface.advance(event))
-            begun = time.perf_counter()
-            await self._store.append("appender", self._epoch, [entry])
-            waits.append((time.perf_counter() - begun) * 1e3)
-            await asyncio.sleep(_BETWEEN_APPENDS_S)
-        await working
-        return waits
-
-
-async def _delete_all(store: SqliteLogStore) -> None:
-    """Delete every imported session, and wait about as long as their rows take to go."""
-    async with store.observe() as reader:
-        before = (await reader.counts()).events
-        sessions = await reader.sessions(ALL_SESSIONS, SessionOrder.CREATED, limit=10)
-    for session in sessions:
-        if session.header.session_id != "appender":
-            await store.delete(session.header.session_id)
-    await asyncio.sleep(before / _SWEPT_EVENTS_A_SECOND)
 
 
 async def _decode(lines: list[bytes], decode: Callable[[bytes], object]) -> None:

@@ -14,6 +14,7 @@ import msgspec
 
 from sessiongraph.event import SessionEvent
 from sessiongraph.payloads import (
+    Data,
     Shape,
     content_of,
     is_compaction_checkpoint,
@@ -84,21 +85,23 @@ def carried_in(event: SessionEvent) -> CarriedText | None:
             texts = [each.text for each in blocks if each.type == "text"]
             text = "\n".join([text for text in texts if isinstance(text, str)])
             return CarriedText("assistant", text) if text else None
-    data = event.data
-    role: Role
-    checkpoint = False
-    match shape_of(event.type, data):
+    match shape_of(event.type, event.data):
         case Shape.USER_MESSAGE:
-            role = "user"
-            checkpoint = is_compaction_checkpoint(data)
-            if not checkpoint and not is_human_prompt(data):
-                return None
+            return carried_in_user_message(event.data)
         case Shape.ASSISTANT_MESSAGE:
-            role = "assistant"
+            text = text_of(content_of(event.type, event.data))
+            return CarriedText("assistant", text) if text else None
         case _:
             return None
-    text = text_of(content_of(event.type, data))
-    return CarriedText(role, text, checkpoint) if text else None
+
+
+def carried_in_user_message(data: Data) -> CarriedText | None:
+    """What can be carried from a payload of the shape ``USER_MESSAGE``."""
+    checkpoint = is_compaction_checkpoint(data)
+    if not checkpoint and not is_human_prompt(data):
+        return None
+    text = text_of(content_of("user/message", data))
+    return CarriedText("user", text, checkpoint) if text else None
 
 
 def utf8_length(text: str) -> int:

@@ -10,9 +10,10 @@ withdrawn, and what was promised is tried again until the disk takes it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from typing import Any, Final
 
 import structlog
@@ -54,13 +55,14 @@ class _Held:
 
     used_at: when it was last appended to, by the event loop's clock.
     waiting: (seq, future) of those who wait until that seq is on disk.
+    writing: the write that is on its way, or the rest after one that failed.
     paused: no write may begin.
     """
 
     session: LiveSession
     used_at: float
     waiting: list[tuple[Seq, asyncio.Future[None]]] = field(default_factory=list)
-    writing: asyncio.Task[None] | None = None
+    writing: asyncio.Future[Any] | None = None
     paused: bool = False
     delayed: asyncio.TimerHandle | None = None
 
@@ -100,6 +102,7 @@ class LiveSessions:
         # with.
         self._held: dict[str, _Held] = {}
         self._ahead: dict[str, LiveSession] = {}
+        self._ready: list[_Held] = []
         self._followed: frozenset[str] = frozenset()
 
     def view(self) -> _View:
@@ -172,7 +175,7 @@ class LiveSessions:
         self._ahead.pop(session_id, None)
         if held.delayed is not None:
             held.delayed.cancel()
-        if held.writing is not None and held.writing is not asyncio.current_task():
+        if held.writing is not None:
             held.writing.cancel()
         for _, future in held.waiting:
             if not future.done():
@@ -276,48 +279,50 @@ class LiveSessions:
             )
 
     def _write_now(self, held: _Held) -> None:
+        """Begin a write of what is in the log when everybody who is running now has appended."""
         if held.delayed is not None:
             held.delayed.cancel()
             held.delayed = None
         if held.writing is None and not held.paused:
-            held.writing = asyncio.get_running_loop().create_task(self._write(held))
+            if not self._ready:
+                asyncio.get_running_loop().call_soon(self._write_ready)
+            self._ready.append(held)
 
-    async def _write(self, held: _Held) -> None:
-        """Write until nothing is left, one transaction after the other."""
-        session = held.session
-        try:
-            while not (session.is_written or held.paused):
-                if not await self._write_once(held):
-                    break
-        finally:
-            held.writing = None
+    def _write_ready(self) -> None:
+        ready, self._ready = self._ready, []
+        for held in ready:
+            is_live = self._held.get(held.session.session_id) is held
+            if is_live and held.writing is None and not (held.paused or held.session.is_written):
+                self._write(held)
 
-    async def _write_once(self, held: _Held) -> bool:
-        """One write; False when there is nothing more to do for now."""
+    def _write(self, held: _Held) -> None:
         session = held.session
         count = len(session.batches)
         entries = [entry for batch in session.batches for entry in batch.entries]
+        write: Awaitable[int]
         try:
             if session.epoch is None:
-                session.epoch = await self._store.create(session.header, entries)
+                write = self._store.create(session.header, entries)
             else:
-                await self._store.append(session.session_id, session.epoch, entries)
-        except PersistenceFailed as error:
-            return await self._try_again(held, error)
-        except SessionGraphError as error:
-            _log.error(
-                "a live session was given up: its log was changed by somebody else",
-                session=session.session_id,
-                error=error.message,
-            )
-            self._fail(held, error)
-            self.discard(session.session_id)
-            if self._dropped is not None:
-                self._dropped(session.session_id)
-            return False
+                write = self._store.append(session.session_id, session.epoch, entries)
         except Exception as error:  # noqa: BLE001 - whoever waits must hear of it
-            _log.exception("events could not be written", session=session.session_id)
-            return await self._try_again(held, PersistenceFailed(f"a write failed: {error}"))
+            self._write_failed(held, error)
+        else:
+            held.writing = asyncio.ensure_future(write)
+            held.writing.add_done_callback(partial(self._write_ended, held, count))
+
+    def _write_ended(self, held: _Held, count: int, write: asyncio.Future[int]) -> None:
+        """The first ``count`` batches are on disk, or nothing of them is."""
+        held.writing = None
+        if write.cancelled():
+            return
+        error = write.exception()
+        if error is not None:
+            self._write_failed(held, error)
+            return
+        session = held.session
+        if session.epoch is None:
+            session.epoch = write.result()
         session.settle(count)
         self._note_ahead(session)
         still: list[tuple[Seq, asyncio.Future[None]]] = []
@@ -327,15 +332,38 @@ class LiveSessions:
             elif not future.done():
                 future.set_result(None)
         held.waiting = still
-        return True
+        if not session.is_written:
+            self._write_now(held)
 
-    async def _try_again(self, held: _Held, error: PersistenceFailed) -> bool:
-        """Tell those who wait; False when nothing is left that was promised to anybody."""
+    def _write_failed(self, held: _Held, error: BaseException) -> None:
+        session = held.session
+        if isinstance(error, PersistenceFailed):
+            self._try_again(held, error)
+        elif isinstance(error, SessionGraphError):
+            _log.error(
+                "a live session was given up: its log was changed by somebody else",
+                session=session.session_id,
+                error=error.message,
+            )
+            self._fail(held, error)
+            self.discard(session.session_id)
+            if self._dropped is not None:
+                self._dropped(session.session_id)
+        else:
+            _log.error("events could not be written", session=session.session_id, exc_info=error)
+            self._try_again(held, PersistenceFailed(f"a write failed: {error}"))
+
+    def _try_again(self, held: _Held, error: PersistenceFailed) -> None:
+        """Tell those who wait, and write again in a while what was promised to anybody."""
         self._fail(held, error)
-        if held.session.is_written:
-            return False
-        await asyncio.sleep(self._limits.write_retry_ms / 1000)
-        return True
+        if not held.session.is_written:
+            held.writing = asyncio.ensure_future(asyncio.sleep(self._limits.write_retry_ms / 1000))
+            held.writing.add_done_callback(partial(self._rested, held))
+
+    def _rested(self, held: _Held, rest: asyncio.Future[None]) -> None:
+        held.writing = None
+        if not rest.cancelled():
+            self._write_now(held)
 
     def _fail(self, held: _Held, error: SessionGraphError) -> None:
         held.session.withdraw()

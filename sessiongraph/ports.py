@@ -11,7 +11,7 @@ everything up to a position has missed nothing.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -317,8 +317,10 @@ class LogStore(Protocol):
         """
         ...
 
-    async def append(self, session_id: str, epoch: int, entries: Sequence[PlacedEntry]) -> Position:
-        """Append in one transaction, on disk when this returns.
+    def append(
+        self, session_id: str, epoch: int, entries: Sequence[PlacedEntry]
+    ) -> Awaitable[Position]:
+        """Append in one transaction, on disk when the position is there.
 
         Raises:
             LogConflict: the log is not at the first entry's seq, or has another epoch.

@@ -8,7 +8,7 @@ many logs go into a table as cheaply as rows of one.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,7 +37,7 @@ def append_all(
     connection: sqlite3.Connection, jobs: Sequence[AppendJob]
 ) -> list[Position | LogConflict]:
     """Execute appends in order; the position of each, or why it was refused."""
-    ends = _ends(connection, jobs)
+    ends = _ends(connection, {job.known[0] for job in jobs})
     answers: list[Position | LogConflict] = []
     accepted: list[AppendJob] = []
     for job in jobs:
@@ -62,29 +62,29 @@ def append_all(
     return [next(positions) if answer == 0 else answer for answer in answers]
 
 
-def _ends(connection: sqlite3.Connection, jobs: Sequence[AppendJob]) -> dict[str, list[Any]]:
-    """Number, epoch, last seq and stager of every log that is appended to."""
-    octets = {to_octets(job.session_id): job.session_id for job in jobs}
-    marks = ",".join("?" * len(octets))
+def _ends(connection: sqlite3.Connection, logs: Collection[int]) -> dict[int, list[Any]]:
+    """Epoch, last seq and stager of every visible log of these."""
+    marks = ",".join("?" * len(logs))
     rows = connection.execute(
-        f"SELECT id, log, epoch, last_seq, staged_by FROM logs WHERE state = ? AND id IN ({marks})",
-        (VISIBLE, *octets),
+        f"SELECT log, epoch, last_seq, staged_by FROM logs WHERE state = ? AND log IN ({marks})",
+        (VISIBLE, *logs),
     )
-    return {octets[row[0]]: list(row[1:]) for row in rows}
+    return {log: end for log, *end in rows}
 
 
 def _check(
-    connection: sqlite3.Connection, ends: dict[str, list[Any]], job: AppendJob
+    connection: sqlite3.Connection, ends: dict[int, list[Any]], job: AppendJob
 ) -> LogConflict | None:
-    end = ends.get(job.session_id)
-    if end is None or tuple(end[:2]) != job.known:
+    log, epoch = job.known
+    end = ends.get(log)
+    if end is None or end[0] != epoch:
         return LogConflict(f"{job.session_id!r} was replaced or deleted meanwhile")
-    if end[2] + 1 != job.batch.first_seq:
+    if end[1] + 1 != job.batch.first_seq:
         return LogConflict(
-            f"{job.session_id!r} is at seq {end[2] + 1}, not at {job.batch.first_seq}"
+            f"{job.session_id!r} is at seq {end[1] + 1}, not at {job.batch.first_seq}"
         )
-    if end[3] is not None:
-        take_end(connection, job.known[0])
-        end[3] = None
-    end[2] = job.batch.last_seq
+    if end[2] is not None:
+        take_end(connection, log)
+        end[2] = None
+    end[1] = job.batch.last_seq
     return None

@@ -36,16 +36,22 @@ _SHADOWED_AT_ONCE: Final = 50
 
 _EVENTS: Final = ManyRows(
     "INSERT OR FAIL INTO events (id, lane, time, flags, members, place, replaced_by, op_start, "
-    "op_end, sources, payload, stream) VALUES",
-    "(?,?,?,?,nullif(?,-1),nullif(?,-1),nullif(?,-1),nullif(?,-1),nullif(?,-1),"
-    "nullif(?,''),?,nullif(?,''))",
+    "op_end, sources, payload, stream) SELECT column1, column2, column3, column4, "
+    + "".join(
+        f"CASE WHEN column{number} <> -1 THEN column{number} END, " for number in range(5, 10)
+    )
+    + "CASE WHEN column10 <> '' THEN column10 END, column11, "
+    "CASE WHEN column12 <> '' THEN column12 END FROM (VALUES",
+    f"({','.join('?' * 12)})",
+    ")",
 )
 _SHADOW: Final = "UPDATE OR FAIL events SET replaced_by = ?, lane = lane + 1 WHERE id IN ({})"
 _CITERS: Final = ManyRows("INSERT OR IGNORE INTO citers (node, citer) VALUES", "(?,?)")
 _SPANS: Final = ManyRows(
     "INSERT OR FAIL INTO spans (log, level, block, low, high) VALUES",
     "(?,?,?,?,?)",
-    "ON CONFLICT DO UPDATE SET low = min(low, excluded.low), high = max(high, excluded.high)",
+    "ON CONFLICT DO UPDATE SET low = CASE WHEN excluded.low < low THEN excluded.low ELSE low END, "
+    "high = CASE WHEN excluded.high > high THEN excluded.high ELSE high END",
 )
 _CITATIONS: Final = ManyRows(
     "INSERT OR FAIL INTO citations (log, seq, ordinal, target, label, captured_through_seq) VALUES",
@@ -150,8 +156,11 @@ def prepare(log: int, placed: Sequence[PlacedEntry], types: Mapping[str, int]) -
                 removed_here[seq] = each.transition.seq
             else:
                 batch.shadowed.append((base | each.transition.seq, base | seq))
-    lanes = {name: log << LANE_SHIFT | number << TYPE_SHIFT for name, number in types.items()}
     times: dict[int, list[int]] = {}
+
+    def lane_of(type_name: str) -> int:
+        return log << LANE_SHIFT | types[type_name] << TYPE_SHIFT
+
     for each in placed:
         entry = each.entry
         if isinstance(entry, DeltaRun):
@@ -159,7 +168,7 @@ def prepare(log: int, placed: Sequence[PlacedEntry], types: Mapping[str, int]) -
             flags, payload, low, high = run
             batch.rows.append(
                 (
-                    base | entry.seq, lanes[CHUNK_TYPE], entry.time, flags, len(entry.texts),
+                    base | entry.seq, lane_of(CHUNK_TYPE), entry.time, flags, len(entry.texts),
                     None, None, None, None, None, payload, None,
                 )
             )  # fmt: skip
@@ -177,7 +186,7 @@ def prepare(log: int, placed: Sequence[PlacedEntry], types: Mapping[str, int]) -
             start, end = (None, None) if op is None else (op.start, op.end)
             batch.rows.append(
                 (
-                    base | entry.seq, lanes[entry.type] | surface, low, flags, None,
+                    base | entry.seq, lane_of(entry.type) | surface, low, flags, None,
                     position, replacer, start, end, sources, payload, stream,
                 )
             )  # fmt: skip

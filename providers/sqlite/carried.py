@@ -28,14 +28,19 @@ INSERT: Final = ManyRows("INSERT OR FAIL INTO carried (id, octets, checkpoint) V
 _SUM_OF: Final = f"log = {{0}} >> {SEQ_SHIFT} AND block = ({{0}} & {LOW_32}) >> {BLOCK_SHIFT}"
 _IS_CURRENT: Final = "(SELECT replaced_by FROM events WHERE id = {0}) IS NULL"
 
-TRIGGERS: Final = (
-    f"""
+ADDED: Final = f"""
     CREATE TRIGGER carried_added AFTER INSERT ON carried WHEN {_IS_CURRENT.format("NEW.id")} BEGIN
         INSERT INTO carried_sums (log, block, messages, octets)
-        VALUES (NEW.id >> {SEQ_SHIFT}, (NEW.id & {LOW_32}) >> {BLOCK_SHIFT}, 1, NEW.octets)
-        ON CONFLICT DO UPDATE SET messages = messages + 1, octets = octets + excluded.octets;
+        SELECT NEW.id >> {SEQ_SHIFT}, (NEW.id & {LOW_32}) >> {BLOCK_SHIFT}, 0, 0
+        WHERE NOT EXISTS (SELECT 1 FROM carried_sums WHERE {_SUM_OF.format("NEW.id")});
+        UPDATE carried_sums SET messages = messages + 1, octets = octets + NEW.octets
+        WHERE {_SUM_OF.format("NEW.id")};
     END
-    """,
+    """
+"""Not an upsert: that would have each statement that fires it keep a journal of its own."""
+
+TRIGGERS: Final = (
+    ADDED,
     f"""
     CREATE TRIGGER carried_removed AFTER DELETE ON carried WHEN {_IS_CURRENT.format("OLD.id")} BEGIN
         UPDATE carried_sums SET messages = messages - 1, octets = octets - OLD.octets

@@ -13,11 +13,24 @@ from typing import Any, Final
 from providers.sqlite.appending import Batch
 from providers.sqlite.codec import from_octets, to_octets
 from providers.sqlite.headers import shown_text
+from providers.sqlite.many_rows import ManyRows
 from sessiongraph.event import Seq
 from sessiongraph.filters import fold_title
 from sessiongraph.ports import Commit, CommitKind, Position
 from sessiongraph.recordings import RecordingState
 
+_APPENDS: Final = ManyRows(
+    "INSERT OR FAIL INTO commits (kind, id, epoch, first_seq, last_seq, relisted) VALUES",
+    "(?,?,?,?,?,?)",
+)
+_ENDS: Final = ManyRows(
+    "UPDATE OR FAIL logs SET last_seq = column2 FROM (VALUES", "(?,?)", ") WHERE log = column1"
+)
+_PROMPTS: Final = ManyRows(
+    "UPDATE OR FAIL logs SET prompted_at = column2, prompted_seq = column3 FROM (VALUES",
+    "(?,?,?)",
+    ") WHERE log = column1",
+)
 _RECORD: Final = (
     "INSERT INTO commits (kind, id, epoch, first_seq, last_seq, relisted, removed_cwd) "
     "VALUES (?,?,?,?,?,?,?)"
@@ -86,28 +99,17 @@ def advance(
 
 
 def advance_all(connection: sqlite3.Connection, batches: Sequence[Batch]) -> None:
-    """Move the ends of many logs, in order."""
-    relisted = [batch for batch in batches if batch.title or batch.prompt]
-    connection.executemany(
-        "UPDATE logs SET last_seq = max(last_seq, ?) WHERE log = ?",
-        [(batch.last_seq, batch.log) for batch in batches],
-    )
-    if relisted:
-        connection.executemany(
-            "UPDATE logs SET prompted_at = ?, prompted_seq = ? WHERE log = ?",
-            [(each.prompt[1], each.prompt[0], each.log) for each in relisted if each.prompt],
-        )
+    """Move the ends of many logs, in order; of what lists show, the latest of each log stays."""
+    _ENDS.execute(connection, list({batch.log: batch.last_seq for batch in batches}.items()))
+    prompts = {batch.log: batch.prompt for batch in batches if batch.prompt}
+    _PROMPTS.execute(connection, [(log, time, seq) for log, (seq, time) in prompts.items()])
+    titles = {batch.log: batch.title for batch in batches if batch.title}
+    if titles:
         connection.executemany(
             "UPDATE logs SET title = ?, title_folded = ?, title_seq = ? WHERE log = ?",
             [
-                (
-                    to_octets(each.title[1]),
-                    to_octets(fold_title(each.title[1])),
-                    each.title[0],
-                    each.log,
-                )
-                for each in relisted
-                if each.title
+                (to_octets(title), to_octets(fold_title(title)), seq, log)
+                for log, (seq, title) in titles.items()
             ],
         )
 
@@ -117,17 +119,17 @@ def record_appends(
 ) -> list[Position]:
     """The positions of many appends, each as session id, epoch and batch."""
     first = _last_position(connection) + 1
-    connection.executemany(
-        _RECORD,
+    kind = CommitKind.APPENDED.value
+    _APPENDS.execute(
+        connection,
         [
             (
-                CommitKind.APPENDED.value,
+                kind,
                 octets,
                 epoch,
                 batch.first_seq,
                 batch.last_seq,
                 batch.title is not None or batch.prompt is not None,
-                None,
             )
             for octets, epoch, batch in appends
         ],

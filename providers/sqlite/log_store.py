@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import sqlite3
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -156,13 +156,28 @@ class SqliteLogStore:
         self._remember_log(header.session_id, (log, epoch))
         return epoch
 
-    async def append(self, session_id: str, epoch: int, entries: Sequence[PlacedEntry]) -> Position:
+    def append(
+        self, session_id: str, epoch: int, entries: Sequence[PlacedEntry]
+    ) -> Awaitable[Position]:
         """Append in one transaction.
+
+        A few events of a log that was appended to before are on their way when this returns.
 
         Raises:
             LogConflict: the log is not at the first entry's seq, or has another epoch.
             PersistenceFailed: the disk refused; nothing was appended.
         """
+        known = self._logs.get(session_id)
+        if known is None or known[1] != epoch or len(entries) > _PREPARED_HERE:
+            return self._append_slowly(session_id, epoch, entries)
+        if self._types.unknown(_type_names(entries)):
+            return self._append_slowly(session_id, epoch, entries)
+        batch = prepare(known[0], entries, self._types.numbers())
+        return self._write().run_merged(AppendJob(session_id, known, batch), append_all)
+
+    async def _append_slowly(
+        self, session_id: str, epoch: int, entries: Sequence[PlacedEntry]
+    ) -> Position:
         known = self._logs.get(session_id)
         if known is None or known[1] != epoch:
             async with self.observe() as reader:
@@ -172,10 +187,7 @@ class SqliteLogStore:
             known = (session.log, epoch)
             self._remember_log(session_id, known)
         await self._register(self._types.unknown(_type_names(entries)))
-        if len(entries) > _PREPARED_HERE:
-            batch = await asyncio.to_thread(prepare, known[0], entries, self._types.numbers())
-        else:
-            batch = prepare(known[0], entries, self._types.numbers())
+        batch = await asyncio.to_thread(prepare, known[0], entries, self._types.numbers())
         return await self._write().run_merged(AppendJob(session_id, known, batch), append_all)
 
     async def fork(

@@ -20,18 +20,20 @@ class ManyRows:
     """One statement for any number of rows, which it takes in order.
 
     An error in the middle leaves the rows before it written, so that no statement needs a journal
-    of its own: give it OR FAIL, and take the whole transaction back.
+    of its own, into which it would copy every page that it touches: give it OR FAIL, and take the
+    whole transaction back. A function that is called, and an upsert in a trigger, bring the journal
+    back; CASE and NOT EXISTS do not.
 
     before, after: of the rows. row: the marks of one.
     """
 
     def __init__(self, before: str, row: str, after: str = "") -> None:
-        self._texts = [(size, f"{before} {','.join([row] * size)} {after}") for size in _SIZES]
+        self.texts = [(size, f"{before} {','.join([row] * size)} {after}") for size in _SIZES]
 
     def execute(self, connection: sqlite3.Connection, rows: Sequence[tuple[Any, ...]]) -> None:
         """Write rows; none is fine."""
         start, left = 0, len(rows)
-        for size, text in self._texts:
+        for size, text in self.texts:
             while left >= size:
                 values = list(chain.from_iterable(rows[start : start + size]))
                 connection.execute(text, values)

@@ -253,6 +253,13 @@ def m008_directories(db: Database) -> None:
     db.execute("ALTER TABLE commits ADD COLUMN removed_cwd BLOB")
 
 
+@migrations()
+def m009_sums_without_upserts(db: Database) -> None:
+    """The trigger that adds to the sums of what can be carried, in its newer words."""
+    db.execute("DROP TRIGGER carried_added")
+    db.execute(carried.ADDED)
+
+
 def recognise(connection: sqlite3.Connection, path: str) -> bool:
     """Whether the file is ours; False for an empty one that may become ours.
 

@@ -9,7 +9,12 @@ values, so that it can be sent.
 from __future__ import annotations
 
 from providers.sqlite import codec
-from sessiongraph.carried import MESSAGE_TYPES, carried_in
+from sessiongraph.carried import (
+    MESSAGE_TYPES,
+    CarriedText,
+    carried_in,
+    carried_in_user_message,
+)
 from sessiongraph.event import DeltaRun, Entry, SessionEvent
 from sessiongraph.payloads import Shape, citations_of, is_human_prompt, shape_of
 
@@ -68,12 +73,19 @@ def _notes(event: SessionEvent) -> Notes | None:
     if event.type == "session/title":
         is_title = shape_of(event.type, event.data) is Shape.TITLE
         return (None, event.data["title"], False, []) if is_title else None
-    found = carried_in(event)
-    carries = None if found is None else (found.octets, int(found.checkpoint))
-    if event.type != "user/message" or shape_of(event.type, event.data) is not Shape.USER_MESSAGE:
-        return None if carries is None else (carries, None, False, [])
+    if event.type != "user/message":
+        found = carried_in(event)
+        return None if found is None else (_carries(found), None, False, [])
+    if shape_of(event.type, event.data) is not Shape.USER_MESSAGE:
+        return None
+    found = carried_in_user_message(event.data)
     cited = [
         (codec.to_octets(each.target_id), codec.to_octets(each.label), each.captured_through_seq)
         for each in citations_of(event.data)
     ]
+    carries = None if found is None else _carries(found)
     return carries, None, is_human_prompt(event.data), cited
+
+
+def _carries(found: CarriedText) -> tuple[int, int]:
+    return found.octets, int(found.checkpoint)
