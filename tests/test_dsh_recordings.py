@@ -12,7 +12,7 @@ from providers.sqlite.log_store import SqliteLogStore
 from sessiongraph.event import MESSAGE_TYPES, Entry
 from sessiongraph.header import SessionHeader
 from sessiongraph.import_report import ImportReport
-from tests.contracts.log_store import all_entries, ids_in_order, one
+from tests.contracts.log_stage import all_entries, ids_in_order, one
 from tests.providers.recordings.dsh_writing import Json, as_events, logical_events
 from tests.providers.recordings.dsh_writing import write as write_file
 from tests.providers.recordings.recorded_logs import (

@@ -12,7 +12,7 @@ import pytest
 
 from sessiongraph.ports import LogStore
 from sessiongraph.recordings import RecordedLog
-from tests.contracts.log_store import all_entries, ids_in_order, one
+from tests.contracts.log_stage import all_entries, ids_in_order, one
 from tests.providers.recordings.recorded_logs import RECORDINGS, needs_recordings, session_files
 from tests.providers.recordings.transcript_writing import CLAUDE, CODEX, READERS, Told, take, tell
 from tests.providers.sqlite.imports import told_store

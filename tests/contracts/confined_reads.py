@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from sessiongraph.filters import ALL_SESSIONS
 from sessiongraph.ports import CommitKind, LogStore, SessionOrder
-from tests.contracts.log_store import (
+from tests.contracts.log_stage import (
     Corpus,
     Stores,
     append,

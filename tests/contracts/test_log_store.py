@@ -11,7 +11,8 @@ import pytest
 
 from sessiongraph.ports import LogStore
 from tests.contracts.confined_reads import ConfinedReadsContract
-from tests.contracts.log_store import LogStoreContract, Provider, Stores, durable_or_skip
+from tests.contracts.log_stage import Provider, Stores, durable_or_skip
+from tests.contracts.log_store import LogStoreContract
 from tests.plain_store import PlainLogStore
 
 

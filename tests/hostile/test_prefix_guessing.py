@@ -26,7 +26,7 @@ from server.refusals import OperationFailed
 from sessiongraph.access import EVERYTHING, Grant, Scope
 from sessiongraph.errors import Forbidden
 from sessiongraph.header import SessionSource, SourceKind
-from tests.contracts.log_store import publish
+from tests.contracts.log_stage import publish
 from tests.schema.asking import Asked
 from tests.schema.living import Server, eventually, in_server
 from tests.strategies import header, prompt, user_message

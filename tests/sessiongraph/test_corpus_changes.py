@@ -16,7 +16,7 @@ from sessiongraph.cursor import KEY_BYTES, CursorCodec
 from sessiongraph.errors import InvalidCursor, StaleCursor
 from sessiongraph.following import Following
 from sessiongraph.new_event import NewEvent
-from tests.contracts.log_store import conversation, publish
+from tests.contracts.log_stage import conversation, publish
 from tests.plain_store import run
 from tests.sessiongraph.live_engine import ACCEPTED, DURABLE, LAZY, PROMPT, Engine, opened, soon
 from tests.sessiongraph.test_following import Served

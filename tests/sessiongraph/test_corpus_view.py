@@ -21,7 +21,7 @@ from sessiongraph.header import SessionHeader
 from sessiongraph.paging import PageRequest
 from sessiongraph.ports import CorpusCounts, SessionKey, SessionOrder
 from sessiongraph.query import FailedObservation
-from tests.contracts.log_store import EVERYTHING, conversation, publish, told_placed
+from tests.contracts.log_stage import EVERYTHING, conversation, publish, told_placed
 from tests.plain_store import PlainLogStore, PlainReader, run
 from tests.sessiongraph.fixed_live import FixedLive, capture_of
 from tests.sessiongraph.live_engine import (

@@ -16,7 +16,7 @@ from sessiongraph.errors import LogConflict, LogReplaced, PersistenceFailed, Ses
 from sessiongraph.event import PlacedEvent
 from sessiongraph.following import Following
 from sessiongraph.ports import Commit, CommitKind
-from tests.contracts.log_store import conversation, publish, stored
+from tests.contracts.log_stage import conversation, publish, stored
 from tests.plain_store import run
 from tests.providers.recordings.dsh_writing import header_row
 from tests.providers.recordings.dsh_writing import write as write_file

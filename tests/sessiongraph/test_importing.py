@@ -9,7 +9,7 @@ import pytest
 from sessiongraph.header import SourceKind
 from sessiongraph.import_report import ImportReport
 from sessiongraph.ports import LogStore
-from tests.contracts.log_store import Stores, conversation, one, stored, write
+from tests.contracts.log_stage import Stores, conversation, one, stored, write
 from tests.contracts.test_log_store import PROVIDERS
 from tests.plain_store import run
 from tests.providers.recordings.dsh_writing import (

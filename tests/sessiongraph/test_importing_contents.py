@@ -16,7 +16,7 @@ from providers.sqlite.log_store import SqliteLogStore
 from sessiongraph.import_report import ImportReport
 from sessiongraph.importing import Importer
 from sessiongraph.session_import import SECRETS_REPLACED
-from tests.contracts.log_store import all_entries, ids_in_order, one
+from tests.contracts.log_stage import all_entries, ids_in_order, one
 from tests.providers.recordings import dsh_writing as dsh
 from tests.providers.recordings.transcript_writing import (
     READERS,

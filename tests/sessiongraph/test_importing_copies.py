@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sessiongraph.ports import LogStore
-from tests.contracts.log_store import Stores, stored
+from tests.contracts.log_stage import Stores, stored
 from tests.contracts.test_log_store import PROVIDERS
 from tests.plain_store import run
 from tests.providers.recordings.dsh_writing import TIME, Json, header_row, packed_row, row

@@ -10,7 +10,7 @@ import pytest
 
 from providers.sqlite.log_store import SqliteLogStore
 from sessiongraph.import_report import ImportReport
-from tests.contracts.log_store import Stores
+from tests.contracts.log_stage import Stores
 from tests.contracts.test_log_store import PROVIDERS
 from tests.plain_store import run
 from tests.providers.recordings.dsh_writing import Json, header_row, row

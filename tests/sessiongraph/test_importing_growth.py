@@ -16,7 +16,7 @@ from sessiongraph.event import Entry
 from sessiongraph.header import SessionHeader, SessionSource, SourceKind
 from sessiongraph.ports import LogStore
 from sessiongraph.recordings import UNFINISHED_LINE
-from tests.contracts.log_store import Stores, append, stored
+from tests.contracts.log_stage import Stores, append, stored
 from tests.contracts.test_log_store import PROVIDERS
 from tests.plain_store import run
 from tests.providers.recordings.dsh_writing import (

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from providers.sqlite.log_store import SqliteLogStore
 from sessiongraph.recordings import NEVER_UNCHANGED
-from tests.contracts.log_store import ids_in_order, one
+from tests.contracts.log_stage import ids_in_order, one
 from tests.providers.recordings.transcript_writing import (
     SESSION,
     Json,

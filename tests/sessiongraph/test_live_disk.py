@@ -17,7 +17,7 @@ from sessiongraph.live_sessions import LiveLimits
 from sessiongraph.new_session import NewSession
 from sessiongraph.paging import PageRequest
 from sessiongraph.ports import SessionOrder, WindowRequest
-from tests.contracts.log_store import publish
+from tests.contracts.log_stage import publish
 from tests.plain_store import run
 from tests.sessiongraph.failing_disk import KINDS, FailingDisk
 from tests.sessiongraph.live_engine import (

@@ -20,7 +20,7 @@ from sessiongraph.event import Entry, SessionEvent, SurfaceOp, events_of
 from sessiongraph.header import SessionHeader, SessionSource, SourceKind
 from sessiongraph.new_event import NewEvent
 from sessiongraph.new_session import NewSession
-from tests.contracts.log_store import answers_now, one, publish, write
+from tests.contracts.log_stage import answers_now, one, publish, write
 from tests.plain_store import PlainLogStore, prefix_of, run
 from tests.providers.sqlite import raw
 from tests.sessiongraph.live_engine import (

@@ -15,14 +15,7 @@ from sessiongraph.event import Entry
 from sessiongraph.log_tails import tail_of, turn_is_open
 from sessiongraph.new_event import NewEvent
 from sessiongraph.repair import TailState, closing_events
-from tests.contracts.log_store import (
-    all_entries,
-    answers_now,
-    one,
-    publish,
-    told_event,
-    write,
-)
+from tests.contracts.log_stage import all_entries, answers_now, one, publish, told_event, write
 from tests.plain_store import PlainLogStore, run
 from tests.providers.recordings.dsh_writing import header_row
 from tests.providers.recordings.dsh_writing import write as write_file

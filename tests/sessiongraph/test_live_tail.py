@@ -21,7 +21,7 @@ from sessiongraph.paging import PageRequest
 from sessiongraph.ports import LogStore, WindowRequest
 from sessiongraph.query import Observation, SessionQuery
 from sessiongraph.trace import EventTrace
-from tests.contracts.log_store import EVERYTHING, told_placed, write
+from tests.contracts.log_stage import EVERYTHING, told_placed, write
 from tests.plain_store import PlainLogStore, run
 from tests.providers.sqlite.imports import single_events
 from tests.sessiongraph.fixed_live import FixedLive, capture_of

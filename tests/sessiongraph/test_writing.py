@@ -19,7 +19,7 @@ from sessiongraph.header import SessionSource, SourceKind
 from sessiongraph.live_sessions import Durability
 from sessiongraph.new_session import NewSession
 from sessiongraph.writing import Lifecycle
-from tests.contracts.log_store import publish
+from tests.contracts.log_stage import publish
 from tests.plain_store import run
 from tests.sessiongraph.live_engine import (
     ACCEPTED,

@@ -19,7 +19,7 @@ from sessiongraph.import_report import ImportReport
 from sessiongraph.importing import Importer
 from sessiongraph.ports import LogStore
 from sessiongraph.text import semantic_text
-from tests.contracts.log_store import (
+from tests.contracts.log_stage import (
     EVERYTHING,
     all_entries,
     ids_in_order,

@@ -10,7 +10,7 @@ from typing import Any
 from providers.sqlite.log_store import SqliteLogStore
 from sessiongraph.event import Entry
 from sessiongraph.ports import LogStore
-from tests.contracts.log_store import answers_now, ids_in_order, write
+from tests.contracts.log_stage import answers_now, ids_in_order, write
 from tests.plain_store import PlainLogStore
 from tests.strategies import (
     delta_run,

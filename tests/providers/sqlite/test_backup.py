@@ -13,7 +13,7 @@ from providers.sqlite import backup
 from providers.sqlite.backup import copy_store
 from providers.sqlite.log_store import SqliteLogStore
 from sessiongraph.errors import InvalidConfig, PersistenceFailed
-from tests.contracts.log_store import write
+from tests.contracts.log_stage import write
 from tests.providers.sqlite.stores import full_log, sqlite_at
 from tests.strategies import header
 

@@ -13,7 +13,7 @@ import pytest
 
 from providers.sqlite.log_store import SqliteLogStore
 from sessiongraph.ports import StagedLog
-from tests.contracts.log_store import answers_now, append, conversation, stored, write
+from tests.contracts.log_stage import answers_now, append, conversation, stored, write
 from tests.plain_store import run
 from tests.providers.sqlite.raw import settled, strays
 from tests.providers.sqlite.stores import sqlite_at

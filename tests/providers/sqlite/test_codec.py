@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from providers.sqlite import codec
 from sessiongraph.errors import CorruptSession
 from sessiongraph.event import DeltaRun, Seq, SessionEvent
-from tests.contracts.log_store import told_entry
+from tests.contracts.log_stage import told_entry
 from tests.strategies import any_text, delta_runs, json_text, json_values
 
 INCOMPRESSIBLE = random.Random(1).randbytes(2_000).hex()[:2_000]

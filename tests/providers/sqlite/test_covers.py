@@ -12,7 +12,7 @@ from providers.sqlite import covers
 from sessiongraph.cover_query import CoverQuery
 from sessiongraph.filters import ALL_SESSIONS
 from sessiongraph.ports import SessionOrder
-from tests.contracts.log_store import Corpus, cover_queries, write
+from tests.contracts.log_stage import Corpus, cover_queries, write
 from tests.plain_store import PlainLogStore, run
 from tests.providers.sqlite.raw import change
 from tests.providers.sqlite.stores import filled, sqlite_at

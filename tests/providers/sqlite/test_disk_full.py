@@ -15,7 +15,7 @@ import pytest
 from providers.sqlite.log_store import SqliteLogStore
 from sessiongraph.errors import PersistenceFailed
 from sessiongraph.event import Entry
-from tests.contracts.log_store import answers_now, append, conversation, publish, stored, write
+from tests.contracts.log_stage import answers_now, append, conversation, publish, stored, write
 from tests.plain_store import PlainLogStore, run
 from tests.providers.recordings.dsh_writing import header_row
 from tests.providers.recordings.dsh_writing import write as write_file

@@ -17,7 +17,7 @@ from providers.sqlite.commits import commits_after
 from providers.sqlite.log_store import SqliteLogStore
 from sessiongraph.errors import PersistenceFailed
 from sessiongraph.ports import Commit, CommitKind
-from tests.contracts.log_store import conversation, publish, stored, write
+from tests.contracts.log_stage import conversation, publish, stored, write
 from tests.plain_store import run
 from tests.providers.sqlite import raw
 from tests.providers.sqlite.stores import sqlite_at

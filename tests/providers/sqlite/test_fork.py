@@ -12,7 +12,7 @@ from providers.sqlite import forking
 from providers.sqlite.log_store import SqliteLogStore
 from sessiongraph.errors import LogConflict
 from sessiongraph.event import Entry, SessionEvent, SurfaceOp
-from tests.contracts.log_store import conversation, publish, stored, write
+from tests.contracts.log_stage import conversation, publish, stored, write
 from tests.plain_store import prefix_of, run
 from tests.providers.sqlite import raw
 from tests.providers.sqlite.stores import sqlite_at

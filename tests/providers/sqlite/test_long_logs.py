@@ -16,7 +16,7 @@ from providers.sqlite.log_store import SqliteLogStore
 from sessiongraph.event import DeltaRun, Entry, EventSurface
 from sessiongraph.filters import EventSelection, Range
 from sessiongraph.ports import WindowRequest
-from tests.contracts.log_store import append, one, stored
+from tests.contracts.log_stage import append, one, stored
 from tests.plain_store import run, take
 from tests.strategies import delta_run, event, header, message, placed
 

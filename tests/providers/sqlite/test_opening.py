@@ -16,7 +16,7 @@ from providers.sqlite.log_store import SqliteLogStore
 from providers.sqlite.migrations import APPLICATION_ID, FORMAT_VERSION, migrate, migrations
 from sessiongraph.errors import InvalidConfig, PersistenceFailed, SessionGraphError
 from sessiongraph.filters import EventSelection
-from tests.contracts.log_store import EVERYTHING, answers_now, append, conversation, one, write
+from tests.contracts.log_stage import EVERYTHING, answers_now, append, conversation, one, write
 from tests.plain_store import run
 from tests.providers.sqlite.raw import change, connected, dump, rows
 from tests.providers.sqlite.stores import filled, sqlite_at, told, told_plainly

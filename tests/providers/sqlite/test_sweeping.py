@@ -8,15 +8,7 @@ import pytest
 
 from sessiongraph.event import Entry
 from sessiongraph.filters import EventSelection, Range
-from tests.contracts.log_store import (
-    EVERYTHING,
-    append,
-    conversation,
-    one,
-    publish,
-    stored,
-    write,
-)
+from tests.contracts.log_stage import EVERYTHING, append, conversation, one, publish, stored, write
 from tests.plain_store import run
 from tests.providers.sqlite.raw import connected, queued, rows, settled, strays
 from tests.providers.sqlite.stores import fill, full_log, sqlite_at, told, told_plainly

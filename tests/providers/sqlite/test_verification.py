@@ -20,7 +20,7 @@ from providers.sqlite.verification import Fault
 from sessiongraph.errors import CorruptSession
 from sessiongraph.filters import ALL_SESSIONS
 from sessiongraph.ports import SessionOrder
-from tests.contracts.log_store import answers_now, append, stored, write
+from tests.contracts.log_stage import answers_now, append, stored, write
 from tests.plain_store import PlainLogStore, run
 from tests.providers.sqlite.raw import change, connected, logical, rows
 from tests.providers.sqlite.stores import (

@@ -13,7 +13,7 @@ import pytest
 
 from providers.sqlite.writer import Writer
 from sessiongraph.errors import LogConflict, PersistenceFailed
-from tests.contracts.log_store import conversation, stored, write
+from tests.contracts.log_stage import conversation, stored, write
 from tests.plain_store import run
 from tests.providers.sqlite.raw import rows
 from tests.providers.sqlite.stores import sqlite_at
