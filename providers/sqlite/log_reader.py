@@ -1,23 +1,24 @@
-"""One observation of the store: a reading connection inside one transaction.
-
-Small reads run where they are asked, since a walk along an index is shorter than the way to another
-thread; what can be long (walks over many sessions, pages of a whole log) runs in a worker thread,
-and the connection then belongs to that thread until it is done. Who is cancelled meanwhile stops
-the read: what its thread does is interrupted until it has ended.
-"""
+"""One observation of the store: a reading connection inside one transaction."""
 
 from __future__ import annotations
 
 import asyncio
 import sqlite3
-import threading
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import closing
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
-from providers.sqlite import carried, citations, covers, directories, headers, session_lists
-from providers.sqlite.appending import blocks_of
+from providers.sqlite import (
+    carried,
+    citations,
+    covers,
+    directories,
+    headers,
+    lineage_walks,
+    links,
+    session_lists,
+)
 from providers.sqlite.codec import (
     ROW_COLUMNS,
     STREAM_APART,
@@ -29,11 +30,11 @@ from providers.sqlite.codec import (
     to_octets,
 )
 from providers.sqlite.event_lists import list_events, run_start, weighed
-from providers.sqlite.numbering import LOW_32, NODE_SHIFT, SEQ_SHIFT
+from providers.sqlite.numbering import LOW_32, SEQ_SHIFT
+from providers.sqlite.reading import VALUES_AT_MOST, Reading, batches, marks
 from providers.sqlite.types import TypeNames
 from sessiongraph.citations import CitedKey, CitingKey, SessionCitation
 from sessiongraph.cover_query import CoverQuery
-from sessiongraph.errors import PersistenceFailed
 from sessiongraph.event import LOG_ONLY, DeltaRun, Entry, PlacedEvent, Seq, SessionEvent
 from sessiongraph.filters import EventSelection, SessionSelection
 from sessiongraph.ports import (
@@ -52,13 +53,8 @@ from sessiongraph.surface import SurfaceNode
 
 T = TypeVar("T")
 
-_VALUES_AT_MOST: Final = 500
-"""Values bound to one statement."""
-
 _LONG_PAGE: Final = 128
 """Events from which a page is read in a worker thread."""
-
-_INTERRUPTED_EVERY_S: Final = 0.01
 
 _MUCH_OCTETS: Final = 256 << 10
 """Payloads that are read, about, before others get their turn on the event loop."""
@@ -66,47 +62,17 @@ _MUCH_OCTETS: Final = 256 << 10
 _ENTRY_PAGE_ROWS: Final = 256
 _ENTRY_PAGE_BYTES: Final = 4 << 20
 
-_ANCESTORS = f"""
-    WITH RECURSIVE up (log, parent) AS (
-        SELECT log, parent FROM logs WHERE state = 1 AND id IN (%s)
-        UNION
-        SELECT logs.log, logs.parent FROM up JOIN logs ON logs.id = up.parent AND logs.state = 1
-    )
-    SELECT {headers.COLUMNS} FROM logs WHERE log IN (SELECT log FROM up)
-    """
-
-_DESCENDANTS: Final = """
-    WITH RECURSIVE down (log, id, parent, created_at) AS (
-        SELECT log, id, parent, created_at FROM logs WHERE state = 1 AND parent = ? AND {inside}
-        UNION
-        SELECT logs.log, logs.id, logs.parent, logs.created_at
-        FROM down JOIN logs ON logs.parent = down.id AND logs.state = 1 AND {inside}
-    )
-    SELECT id, parent, created_at FROM down WHERE id <> ?
-    """
-
 _COUNTS_WITHIN: Final = f"""
     SELECT count(*), coalesce(sum(last_seq + 1), 0) FROM {directories.WITHIN} WHERE {{inside}}
     """
 
-_CHAIN: Final = """
-    WITH RECURSIVE chain (id) AS (
-        SELECT replaced_by FROM events WHERE id = ? AND replaced_by IS NOT NULL
-        UNION ALL
-        SELECT events.replaced_by FROM chain JOIN events ON events.id = chain.id
-        WHERE events.replaced_by IS NOT NULL
-    )
-    SELECT id FROM chain
-    """
 
-
-class SqliteLogReader:
+class SqliteLogReader(Reading):
     """Answers of one moment; see :class:`sessiongraph.ports.LogReader`."""
 
     def __init__(self, connection: sqlite3.Connection, types: TypeNames) -> None:
-        self._connection = connection
+        super().__init__(connection)
         self._types = types
-        self._busy = asyncio.Lock()
         (position,) = connection.execute(
             "SELECT coalesce(max(position), 0) FROM commits"
         ).fetchone()
@@ -116,45 +82,6 @@ class SqliteLogReader:
     def position(self) -> Position:
         """The last commit that this observation sees."""
         return self._position
-
-    async def _here(self, read: Callable[[], T]) -> T:
-        """Run a short read, at once unless a long one has the connection."""
-        if self._busy.locked():
-            async with self._busy:
-                return _translated(read)
-        return _translated(read)
-
-    async def _aside(self, read: Callable[[], T]) -> T:
-        """Run a long read in a worker thread, off the event loop."""
-        unwanted = threading.Event()
-
-        def unless_unwanted() -> T:
-            if unwanted.is_set():
-                raise PersistenceFailed("the read was cancelled before it began")
-            return _translated(read)
-
-        async with self._busy:
-            work = asyncio.ensure_future(asyncio.to_thread(unless_unwanted))
-            try:
-                return await asyncio.shield(work)
-            except asyncio.CancelledError:
-                unwanted.set()
-                await self._interrupted(work)
-                raise
-
-    async def _interrupted(self, work: asyncio.Future[Any]) -> None:
-        """Wait for a read that is stopped; the connection is its thread's until it has ended.
-
-        An interrupt stops the statement that runs at that moment, and none that begins after it.
-        """
-        while not work.done():
-            self._connection.interrupt()
-            try:
-                await asyncio.wait({work}, timeout=_INTERRUPTED_EVERY_S)
-            except asyncio.CancelledError:
-                continue
-        if not work.cancelled():
-            work.exception()
 
     async def counts(self, within: Within = None) -> CorpusCounts:
         """How many sessions and events are visible."""
@@ -173,17 +100,16 @@ class SqliteLogReader:
 
         def read() -> dict[str, StoredSession]:
             found = {}
-            for batch in _batches([to_octets(session_id) for session_id in ids]):
+            for batch in batches([to_octets(session_id) for session_id in ids]):
                 sql = (
-                    f"SELECT {headers.COLUMNS} FROM logs "
-                    f"WHERE state = 1 AND id IN ({_marks(batch)})"
+                    f"SELECT {headers.COLUMNS} FROM logs WHERE state = 1 AND id IN ({marks(batch)})"
                 )
                 for row in self._connection.execute(sql, batch):
                     session = headers.session_of(row)
                     found[session.header.session_id] = session
             return found
 
-        if len(ids) > _VALUES_AT_MOST:
+        if len(ids) > VALUES_AT_MOST:
             return await self._aside(read)
         return await self._here(read)
 
@@ -232,29 +158,11 @@ class SqliteLogReader:
 
     async def ancestors(self, ids: Collection[str]) -> dict[str, list[StoredSession]]:
         """Known ancestors of each id, nearest first, up to the first that repeats."""
-
-        def read() -> dict[str, list[StoredSession]]:
-            known: dict[str, StoredSession] = {}
-            for batch in _batches([to_octets(session_id) for session_id in ids]):
-                for row in self._connection.execute(_ANCESTORS % _marks(batch), batch):
-                    session = headers.session_of(row)
-                    known[session.header.session_id] = session
-            return {session_id: _path(session_id, known) for session_id in ids}
-
-        return await self._aside(read)
+        return await self._aside(partial(lineage_walks.ancestors, self._connection, ids))
 
     async def descendants(self, session_id: str, within: Within = None) -> list[ChildLink]:
         """Every edge below a session."""
-
-        def read() -> list[ChildLink]:
-            octets, inside = to_octets(session_id), "1"
-            places: list[bytes] = []
-            if within is not None:
-                inside, places = directories.is_within(within), directories.values_of(within)
-            sql = _DESCENDANTS.format(inside=inside)
-            rows = self._connection.execute(sql, (octets, *places, *places, octets))
-            return [ChildLink(from_octets(i), from_octets(p), created) for i, p, created in rows]
-
+        read = partial(lineage_walks.descendants, self._connection, session_id, within)
         return await self._aside(read)
 
     async def events(
@@ -329,7 +237,7 @@ class SqliteLogReader:
         def read(batch: Sequence[int]) -> bool:
             """Whether that were all; no more are begun with when it is much already."""
             octets = 0
-            sql = f"SELECT {ROW_COLUMNS} FROM events WHERE id IN ({_marks(batch)})"
+            sql = f"SELECT {ROW_COLUMNS} FROM events WHERE id IN ({marks(batch)})"
             with closing(self._connection.execute(sql, batch)) as found:
                 for row in found:
                     rows[row[0]] = row
@@ -338,7 +246,7 @@ class SqliteLogReader:
                         return False
             return True
 
-        for batch in _batches(list(ids)):
+        for batch in batches(list(ids)):
             while not await self._here(partial(read, batch)):
                 batch = [each for each in batch if each not in rows]
                 await asyncio.sleep(0)
@@ -361,65 +269,20 @@ class SqliteLogReader:
 
     async def replaced_by(self, session: StoredSession, seq: Seq) -> list[Seq]:
         """The nodes that the event removed itself, in model order."""
-
-        if not 0 <= seq <= session.last_seq:
-            return []
-
-        def read() -> list[Seq]:
-            rows = self._connection.execute(
-                "SELECT id FROM events WHERE replaced_by = ? ORDER BY place",
-                (session.log << SEQ_SHIFT | seq,),
-            )
-            return [row[0] & LOW_32 for row in rows]
-
-        return await self._here(read)
+        return await self._here(partial(links.replaced_by, self._connection, session, seq))
 
     async def replacers(self, session: StoredSession, seqs: Collection[Seq]) -> dict[Seq, Seq]:
         """For those of ``seqs`` that are shadowed, the event that removed each."""
-        base = session.log << SEQ_SHIFT
-        ids = [base | seq for seq in seqs if 0 <= seq <= session.last_seq]
-
-        def read() -> dict[Seq, Seq]:
-            found = {}
-            for batch in _batches(ids):
-                sql = (
-                    f"SELECT id, replaced_by FROM events WHERE id IN ({_marks(batch)}) "
-                    "AND replaced_by IS NOT NULL"
-                )
-                for event_id, by in self._connection.execute(sql, batch):
-                    found[event_id & LOW_32] = by & LOW_32
-            return found
-
-        if len(ids) > _VALUES_AT_MOST:
-            return await self._aside(read)
-        return await self._here(read)
+        read = partial(links.replacers, self._connection, session, seqs)
+        return await (self._aside(read) if len(seqs) > VALUES_AT_MOST else self._here(read))
 
     async def replacement_chain(self, session: StoredSession, seq: Seq) -> list[Seq]:
         """From the direct replacer to the one that stands now."""
-
-        if not 0 <= seq <= session.last_seq:
-            return []
-
-        def read() -> list[Seq]:
-            rows = self._connection.execute(_CHAIN, (session.log << SEQ_SHIFT | seq,))
-            return [row[0] & LOW_32 for row in rows]
-
-        return await self._here(read)
+        return await self._here(partial(links.replacement_chain, self._connection, session, seq))
 
     async def citers(self, session: StoredSession, seq: Seq) -> list[Seq]:
         """Later events whose sources include this one, in log order."""
-
-        def read() -> list[Seq]:
-            prefix = session.log << NODE_SHIFT
-            nodes = [prefix | node for node in blocks_of(seq, session.last_seq)]
-            rows = self._connection.execute(
-                f"SELECT DISTINCT citer FROM citers WHERE node IN ({_marks(nodes)}) "
-                "AND citer <= ? ORDER BY citer",
-                (*nodes, session.last_seq),
-            )
-            return [row[0] for row in rows]
-
-        return await self._here(read)
+        return await self._here(partial(links.citers, self._connection, session, seq))
 
     async def conversation_totals(self, session: StoredSession) -> ConversationTotals:
         """What can be carried from the current surface."""
@@ -480,8 +343,8 @@ class SqliteLogReader:
 
         def read() -> set[str]:
             found: set[str] = set()
-            for batch in _batches([to_octets(session_id) for session_id in ids]):
-                sql = f"SELECT id FROM tombstones WHERE id IN ({_marks(batch)})"
+            for batch in batches([to_octets(session_id) for session_id in ids]):
+                sql = f"SELECT id FROM tombstones WHERE id IN ({marks(batch)})"
                 found.update(from_octets(row[0]) for row in self._connection.execute(sql, batch))
             return found
 
@@ -505,8 +368,8 @@ class SqliteLogReader:
         wanted = sorted({seq for seq in seqs if 0 <= seq <= session.last_seq})
         starts = {seq: run_start(self._connection, base, seq) for seq in wanted}
         rows: dict[int, EventRow] = {}
-        for batch in _batches(sorted({base | start for start in starts.values()})):
-            sql = f"SELECT {ROW_COLUMNS} FROM events WHERE id IN ({_marks(batch)})"
+        for batch in batches(sorted({base | start for start in starts.values()})):
+            sql = f"SELECT {ROW_COLUMNS} FROM events WHERE id IN ({marks(batch)})"
             rows.update((row[0], row) for row in self._connection.execute(sql, batch))
         return [(seq, rows[base | start]) for seq, start in starts.items() if base | start in rows]
 
@@ -526,36 +389,5 @@ class SqliteLogReader:
         return page
 
 
-def _translated(read: Callable[[], T]) -> T:
-    try:
-        return read()
-    except sqlite3.Error as error:
-        raise PersistenceFailed(f"the store could not be read: {error}") from error
-
-
-def _batches(values: Sequence[T]) -> list[Sequence[T]]:
-    return [
-        values[start : start + _VALUES_AT_MOST] for start in range(0, len(values), _VALUES_AT_MOST)
-    ]
-
-
-def _marks(values: Sequence[Any]) -> str:
-    return ",".join("?" * len(values))
-
-
 def _filters(selection: SessionSelection) -> bool:
     return selection != SessionSelection()
-
-
-def _path(session_id: str, known: dict[str, StoredSession]) -> list[StoredSession]:
-    seen = {session_id}
-    path: list[StoredSession] = []
-    session = known.get(session_id)
-    while session is not None:
-        parent_id = session.header.parent_session
-        session = known.get(parent_id) if parent_id is not None else None
-        if session is None or session.header.session_id in seen:
-            break
-        seen.add(session.header.session_id)
-        path.append(session)
-    return path
