@@ -24,7 +24,7 @@ from server.settings import Settings
 from sessiongraph.corpus import Corpus
 from sessiongraph.corpus_changes import CorpusChanges
 from sessiongraph.cursor import CursorCodec
-from sessiongraph.errors import NotLive, PersistenceFailed, SessionGraphError
+from sessiongraph.errors import NotLive, PersistenceFailed, SessionGraphError, SessionNotFound
 from sessiongraph.followed_files import FollowedFiles
 from sessiongraph.following import Following
 from sessiongraph.header import EpochMillis
@@ -126,7 +126,7 @@ class LiveServices:
         """
         try:
             await self._sessions.commit_accepted()
-        except (NotLive, PersistenceFailed):
+        except (NotLive, PersistenceFailed, SessionNotFound):
             # A session may have been closed or deleted meanwhile; what is left is looked at again.
             await self._sessions.commit_accepted()
 
@@ -183,7 +183,8 @@ class LiveServices:
             )
         for session in self._sessions.all():
             if not session.is_written:
-                self._sessions.discard(session.session_id)
+                lost = PersistenceFailed("the server has stopped, and the disk did not take it")
+                self._sessions.discard(session.session_id, lost)
 
 
 class _Told(Lifecycle):

@@ -164,8 +164,11 @@ class LiveSessions:
         oldest = asyncio.get_running_loop().time() - idle_ms / 1000
         return held is not None and held.used_at < oldest
 
-    def discard(self, session_id: str) -> None:
-        """End a session without writing what it still holds."""
+    def discard(self, session_id: str, why: SessionGraphError | None = None) -> None:
+        """End a session without writing what it still holds.
+
+        why: what those are told who wait for it; without, that it is not live any more.
+        """
         held = self._held.get(session_id)
         if held is None:
             return
@@ -177,9 +180,10 @@ class LiveSessions:
             held.delayed.cancel()
         if held.writing is not None:
             held.writing.cancel()
+        why = why or NotLive(f"{session_id!r} was closed meanwhile")
         for _, future in held.waiting:
             if not future.done():
-                future.set_exception(PersistenceFailed(f"{session_id!r} is no longer live"))
+                future.set_exception(type(why)(why.message))
 
     async def append(
         self,
@@ -225,7 +229,7 @@ class LiveSessions:
         """Wait until the session, up to ``seq``, is on disk.
 
         Raises:
-            NotLive: the session has ended meanwhile.
+            NotLive, SessionNotFound: the session has ended meanwhile, or was deleted.
             PersistenceFailed: the next write failed, or an earlier one did and took it back.
         """
         if session.epoch is not None and session.committed_seq >= seq:
@@ -259,6 +263,7 @@ class LiveSessions:
         """Wait until everything appended so far is on disk.
 
         Raises:
+            NotLive, SessionNotFound: the session has ended meanwhile, or was deleted.
             PersistenceFailed: the next write failed.
         """
         await self.committed(session, session.planned_seq)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Final
 
 import structlog
@@ -145,7 +146,8 @@ class SessionWriting:
         """Append all events or none.
 
         Raises:
-            SessionNotFound, NotLive, LogReadOnly: it cannot be appended to.
+            SessionNotFound, NotLive, LogReadOnly: it cannot be appended to, or was deleted or
+                closed before it could be.
             LogConflict: the log is not at ``expected_seq``, and these events are not what is there.
             InvalidEvent: an event breaks a rule.
             PersistenceFailed: the disk refused; the outcome is open until the same append is sent
@@ -178,9 +180,8 @@ class SessionWriting:
             PersistenceFailed: the disk refused.
         """
         child_id = session_id or str(uuid.uuid4())
-        source_live = self._live.get(source_id)
-        if source_live is not None:
-            await self._live.flush(source_live)
+        if self._live.get(source_id) is not None:
+            await self.flush(source_id)
         async with self._turns.alone(child_id):
             child = await self._find(child_id)
             if child is not None:
@@ -237,10 +238,11 @@ class SessionWriting:
             PersistenceFailed: the disk refused.
         """
         session = self._live.get(session_id)
-        if session is None:
-            await self._require(session_id)
-        else:
-            await self._live.flush(session)
+        if session is not None:
+            with suppress(NotLive):  # it was closed meanwhile, and everything written
+                await self._live.flush(session)
+                return
+        await self._require(session_id)
 
     async def close(self, session_id: str) -> None:
         """Write what is left and let the session go cold; a cold one stays as it is.
@@ -273,7 +275,7 @@ class SessionWriting:
                 if session is not None:
                     self._live.go_on(session)
                 raise
-            self._live.discard(session_id)
+            self._live.discard(session_id, SessionNotFound(f"{session_id!r} was deleted meanwhile"))
             if session is not None and not was_stored:
                 self._lifecycle.deleted(session_id, session.header.cwd)
 

@@ -12,7 +12,6 @@ from sessiongraph.errors import (
     BadUserInput,
     LogConflict,
     LogReadOnly,
-    PersistenceFailed,
     SessionNotFound,
 )
 from sessiongraph.header import SessionSource, SourceKind
@@ -446,7 +445,7 @@ def test_a_deletion_never_shows_half_of_a_log(tmp_path: Path) -> None:
     run(scenario())
 
 
-def test_appends_that_wait_for_a_session_that_is_being_deleted_are_answered(
+def test_who_waits_for_a_session_that_is_being_deleted_is_told_that_it_is_gone(
     tmp_path: Path,
 ) -> None:
     async def scenario() -> None:
@@ -455,12 +454,21 @@ def test_appends_that_wait_for_a_session_that_is_being_deleted_are_answered(
             door = store.hold("delete")
             deleting = asyncio.create_task(engine.writing.delete("a"))
             await door.reached.wait()
-            waiting = asyncio.create_task(engine.say("late"))
+            waiting = [
+                asyncio.create_task(work)
+                for work in (
+                    engine.say("late"),
+                    engine.writing.flush("a"),
+                    engine.writing.fork("a", None, "b"),
+                )
+            ]
             await soon()
+            assert not any(task.done() for task in waiting)
             door.open()
             await deleting
-            with pytest.raises(PersistenceFailed):
-                await waiting
+            for task in waiting:
+                with pytest.raises(SessionNotFound):
+                    await task
             with pytest.raises(SessionNotFound):
                 await engine.say("later")
 
