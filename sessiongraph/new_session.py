@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass
+from typing import Final
 
 from msgspec.structs import replace
 
+from sessiongraph.directories import place_of
 from sessiongraph.errors import BadUserInput
 from sessiongraph.header import LATEST_VERSION, EpochMillis, SessionHeader
+
+SUBAGENT: Final = "subagent"
+"""The one origin that a session can have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +41,12 @@ class NewSession:
             raise BadUserInput(f"a version is 0 to {LATEST_VERSION}, not {self.version}")
         if self.delegation_depth < 0:
             raise BadUserInput("delegationDepth cannot be negative")
+        if self.cwd is not None and place_of(self.cwd) is None:
+            raise BadUserInput(f"cwd is an absolute path, not {self.cwd!r}")
+        if self.parent_session == "":
+            raise BadUserInput("the id of a parent session cannot be empty")
+        if self.origin not in (None, SUBAGENT):
+            raise BadUserInput(f"origin is {SUBAGENT!r} or absent, not {self.origin!r}")
         return SessionHeader(
             self.version,
             self.session_id or str(uuid.uuid4()),

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from schema.response import encode_response
 from sessiongraph.access import Grant, Scope
+from sessiongraph.directories import place_of
 from sessiongraph.event import Entry
 from sessiongraph.header import SessionHeader, SessionSource, SourceKind
 from tests.schema.asking import Answer
@@ -123,8 +124,9 @@ class World:
         self.services = replace(server.services, grant=GRANT)
 
     async def make(self, member: Member) -> None:
-        """Make a session, by whoever sees everything."""
-        if member.way == "stored":
+        """Make a session, by whoever sees everything; only a recorder's can be of no place."""
+        is_of_no_place = member.cwd is not None and place_of(member.cwd) is None
+        if member.way == "stored" or is_of_no_place:
             await self.server.store.create(member.header())
             if member.log:
                 epoch = await self._epoch(member.session_id)

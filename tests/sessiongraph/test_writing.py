@@ -107,6 +107,11 @@ def test_an_empty_session_reaches_the_disk(tmp_path: Path, durability: Durabilit
         NewSession(version=5),
         NewSession(version=-1),
         NewSession(delegation_depth=-1),
+        NewSession(cwd=""),
+        NewSession(cwd="here/below"),
+        NewSession(parent_session=""),
+        NewSession(origin="elsewhere"),
+        NewSession(origin=""),
     ],
 )
 def test_a_session_that_makes_no_sense_is_refused(tmp_path: Path, new: NewSession) -> None:
