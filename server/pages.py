@@ -90,9 +90,10 @@ def page_routes(services: Services, access: Access) -> list[Route]:
             answer |= {"sessions": counts.sessions, "events": counts.events}
             if progress is not None:
                 answer |= {"documents": progress.documents, "indexLag": progress.behind}
-        if progress is not None and progress.building:
+        if progress is not None and (progress.building or progress.failing):
             answer["ready"], status = False, 503
-            answer["reason"] = "the full-text index is being built; exact reads work"
+            state = "cannot be kept up and is tried again" if progress.failing else "is being built"
+            answer["reason"] = f"the full-text index {state}; exact reads work"
         return JSONResponse(answer, status, headers={"cache-control": "no-store"})
 
     return [

@@ -17,7 +17,7 @@ from server.settings import Settings
 from server.traced_providers import TracedIndex
 from server.tracing import NO_SPANS, Spans
 from sessiongraph.cursor import CursorCodec
-from sessiongraph.ports import CommitFeed, LogStore
+from sessiongraph.ports import CommitFeed, LogStore, Position
 from sessiongraph.precedence import Precedence
 from sessiongraph.search.indexing import Indexing
 from sessiongraph.search.ports import SearchIndex
@@ -53,8 +53,12 @@ def search_over(
     cursors: CursorCodec,
     settle: Callable[[], Awaitable[None]],
     precedence: Precedence | None = None,
+    through: Position | None = None,
 ) -> Search:
-    """The searching service over an index; its indexing is for the caller to run."""
+    """The searching service over an index; its indexing is for the caller to run.
+
+    through: the position that must be searched; None: everything that was acknowledged.
+    """
     walks = Walks(settings.cursor_ttl_s, settings.search_walks_max, settings.search_walk_hits_max)
     indexing = Indexing(
         store,
@@ -66,7 +70,7 @@ def search_over(
         precedence=precedence,
     )
     limits = SearchLimits(settings.page_max, settings.snippet_chars, settings.search_query_max)
-    return Search(indexing, walks, cursors, limits, settle)
+    return Search(indexing, walks, cursors, limits, settle, through)
 
 
 @asynccontextmanager

@@ -2,8 +2,9 @@
 
 ``stamp.json`` says that the folder is ours and by which rules its index was made; ``segments/`` is
 the index; ``aside/`` is the last one that could not be used, kept until the next one takes its
-place or a person removes it. A folder with anything in it and without our stamp is refused: nothing
-of somebody else's is ever moved or overwritten.
+place or a person removes it. A folder with anything else in it, or with another's stamp, is
+refused: nothing of somebody else's is ever moved or overwritten. One that holds nothing but an
+index, and has lost its stamp or has a torn one, is ours and damaged.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Final
 import msgspec
 import structlog
 
-from providers.tantivy.documents import DOCUMENT_FORMAT
+from providers.tantivy.documents import DOCUMENT_FORMAT, KEY, LOG, SEQ, TEXT, TRAITS
 from sessiongraph.errors import InvalidConfig
 from sessiongraph.search.analysis import ANALYSIS_VERSION
 
@@ -25,6 +26,7 @@ _log: Final = structlog.get_logger(__name__)
 
 _STAMP: Final = "stamp.json"
 _NEW_STAMP: Final = "stamp.json.new"
+_META: Final = "meta.json"
 _PRODUCT: Final = "sessiongraph full-text index"
 
 
@@ -35,6 +37,23 @@ class Stamp(msgspec.Struct, frozen=True):
     documents: int
     analysis: str
     tantivy: str
+
+
+_DAMAGED: Final = Stamp(_PRODUCT, 0, "", "")
+"""Stands for a stamp that cannot be read."""
+
+_FIELDS: Final = frozenset({TEXT, TRAITS, KEY, LOG, SEQ})
+"""What an index is recognised by that has lost its stamp."""
+
+
+class _Field(msgspec.Struct):
+    name: str
+
+
+class _Meta(msgspec.Struct):
+    """Of what Tantivy says of an index, the fields."""
+
+    schema: list[_Field]
 
 
 OUR_STAMP: Final = Stamp(_PRODUCT, DOCUMENT_FORMAT, ANALYSIS_VERSION, version("tantivy"))
@@ -57,7 +76,8 @@ class IndexFolder:
         stamp = self._stamp()
         if stamp != OUR_STAMP:
             if stamp is not None:
-                self.set_aside("it was made by other rules")
+                is_damaged = stamp is _DAMAGED
+                self.set_aside("its stamp is lost" if is_damaged else "it was made by other rules")
             self._write_stamp()
         self.segments.mkdir(exist_ok=True)
 
@@ -99,14 +119,29 @@ class IndexFolder:
         try:
             stamp = msgspec.json.decode((self.path / _STAMP).read_bytes(), type=Stamp)
         except FileNotFoundError:
-            if any(each.name != _NEW_STAMP for each in self.path.iterdir()):
-                raise self._foreign() from None
-            return None
+            if not any(each.name != _NEW_STAMP for each in self.path.iterdir()):
+                return None
+            if self._holds_an_index_alone():
+                return _DAMAGED
+            raise self._foreign() from None
         except (msgspec.MsgspecError, OSError) as error:
+            if self._holds_an_index_alone():
+                return _DAMAGED
             raise self._foreign() from error
         if stamp.product != _PRODUCT:
             raise self._foreign()
         return stamp
+
+    def _holds_an_index_alone(self) -> bool:
+        """Whether an index with our fields lies where ours does, and nothing beside it."""
+        names = {each.name for each in self.path.iterdir()}
+        if not names <= {_STAMP, _NEW_STAMP, self.segments.name, self._aside.name}:
+            return False
+        try:
+            meta = msgspec.json.decode((self.segments / _META).read_bytes(), type=_Meta)
+        except (msgspec.MsgspecError, OSError):
+            return False
+        return {field.name for field in meta.schema} >= _FIELDS
 
     def _foreign(self) -> InvalidConfig:
         return InvalidConfig(
@@ -121,3 +156,8 @@ class IndexFolder:
             file.flush()
             os.fsync(file.fileno())
         unfinished.replace(self.path / _STAMP)
+        folder = os.open(self.path, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)

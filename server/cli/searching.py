@@ -24,6 +24,7 @@ from server.settings import Settings
 from server.wiring import Services, open_for_reading
 from sessiongraph.cursor import KEY_BYTES, CursorCodec
 from sessiongraph.errors import IndexFailed, SearchDisabled
+from sessiongraph.ports import Position
 from sessiongraph.search.ports import SearchIndex
 from sessiongraph.search.progress import Progress as HowFar
 from sessiongraph.search.service import Search
@@ -47,9 +48,12 @@ async def search_open(settings: Settings, *, show: bool) -> AsyncIterator[tuple[
     directory = DataDirectory(settings.data_dir)
     async with AsyncExitStack() as resources:
         services = await resources.enter_async_context(open_for_reading(settings))
-        index = await _kept_by_others(settings, services, directory, show)
+        # What comes later may be missing: it could be waited for without an end.
+        async with services.store.observe() as reader:
+            begun_at = reader.position
+        index = await _kept_by_others(settings, services, directory, begun_at, show)
         resources.push_async_callback(index.close)
-        yield services, _search(settings, services.store, index)
+        yield services, _search(settings, services.store, index, begun_at)
 
 
 async def rebuild_index(settings: Settings, *, show: bool) -> HowFar:
@@ -70,9 +74,11 @@ async def rebuild_index(settings: Settings, *, show: bool) -> HowFar:
 
 
 async def _kept_by_others(
-    settings: Settings, services: Services, directory: DataDirectory, show: bool
+    settings: Settings, services: Services, directory: DataDirectory, through: Position, show: bool
 ) -> TantivyIndex:
-    """An index to read that has everything, brought up by us or by whoever holds the directory."""
+    """An index to read that has everything up to a position, brought up by us or by whoever holds
+    the directory.
+    """
     deadline = asyncio.get_running_loop().time() + settings.search_wait_ms / 1000
     while True:
         behind: IndexFailed | None = None
@@ -82,7 +88,7 @@ async def _kept_by_others(
             behind = failure
         else:
             indexing = _search(settings, services.store, index).indexing
-            if await indexing.is_current():
+            if await indexing.has_reached(through):
                 return index
             progress = await indexing.progress()
             behind = IndexFailed(f"it is {progress.behind} commits behind")
@@ -135,9 +141,11 @@ async def bring_up(
     return reached[-1]
 
 
-def _search(settings: Settings, store: SqliteLogStore, index: SearchIndex) -> Search:
+def _search(
+    settings: Settings, store: SqliteLogStore, index: SearchIndex, through: Position | None = None
+) -> Search:
     cursors = CursorCodec(secrets.token_bytes(KEY_BYTES))
-    return search_over(settings, store, store, index, cursors, _nothing_to_settle)
+    return search_over(settings, store, store, index, cursors, _nothing_to_settle, through=through)
 
 
 async def _nothing_to_settle() -> None:

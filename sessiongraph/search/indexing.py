@@ -111,17 +111,18 @@ class Indexing:
         reached = self._index.watermark if self._taken is None else self._taken
         return 0 if reached is None or self._failed is not None else reached.position
 
-    async def is_current(self) -> bool:
-        """Whether the index is of this log and has everything in it; asked without running it.
+    async def has_reached(self, position: Position) -> bool:
+        """Whether the index is of this log and has what was there at a position of the past; asked
+        without running it.
 
         Raises:
             PersistenceFailed: the store cannot be asked.
         """
         watermark = self._index.watermark
+        if watermark is None or watermark.position < position:
+            return False
         async with self._store.observe() as reader:
             target = reader.position
-        if watermark is None or watermark.position < target:
-            return False
         return await is_of_log(watermark, self._feed, target)
 
     async def progress(self) -> Progress:
@@ -132,7 +133,8 @@ class Indexing:
         """
         async with self._store.observe() as reader:
             target = reader.position
-        return Progress(self.position, target, self._index.documents, self._building)
+        is_failing, documents = self._failing_since is not None, self._index.documents
+        return Progress(self.position, target, documents, self._building, is_failing)
 
     async def run(self) -> None:
         """Follow the feed until it ends or the task is cancelled."""
@@ -221,7 +223,7 @@ class Indexing:
     async def _why_not(self) -> IndexFailed:
         progress = await self.progress()
         if self._failed is not None:
-            return IndexFailed(f"the full-text index is not available: {self._failed.message}")
+            return IndexFailed("the full-text index cannot be kept up now; it is tried again")
         state = "is being built" if progress.building else "is behind"
         return IndexFailed(f"the full-text index {state}; try again later")
 

@@ -21,12 +21,14 @@ class Progress:
 
     behind: commits that it has not reached yet.
     building: it began empty or far back and has not caught up since.
+    failing: it could not be written, or the log not read, when that was last tried.
     """
 
     position: Position
     target: Position
     documents: int
     building: bool
+    failing: bool = False
 
     @property
     def behind(self) -> int:

@@ -29,7 +29,7 @@ from sessiongraph.filters import (
 )
 from sessiongraph.header import EpochMillis
 from sessiongraph.paging import Page, PageRequest
-from sessiongraph.ports import SessionOrder
+from sessiongraph.ports import Position, SessionOrder
 from sessiongraph.search.admission import Admission
 from sessiongraph.search.indexing import Indexing
 from sessiongraph.search.ports import Hit
@@ -135,6 +135,7 @@ class Search:
     """The searching service of one server.
 
     settle: has everything that was acknowledged written to the log.
+    through: the position that must be searched; None: everything that was acknowledged.
     """
 
     def __init__(
@@ -144,12 +145,14 @@ class Search:
         cursors: CursorCodec,
         limits: SearchLimits,
         settle: Callable[[], Awaitable[None]],
+        through: Position | None = None,
     ) -> None:
         self.indexing = indexing
         self.walks = walks
         self._cursors = cursors
         self._limits = limits
         self._settle = settle
+        self._through = through
 
     async def lag(self) -> int:
         """Commits that the index has not reached yet.
@@ -257,7 +260,9 @@ class Search:
     async def _come_up(self, view: CorpusView) -> None:
         """Let the index reach what was acknowledged by now."""
         position = view.reader.position
-        if view.is_ahead:
+        if self._through is not None:
+            position = self._through
+        elif view.is_ahead:
             await self._settle()
             position = (await self.indexing.progress()).target
         await self.indexing.reach(position)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
 from pathlib import Path
 
 import pytest
@@ -109,6 +110,30 @@ def test_a_server_and_a_command_beside_it_find_what_was_just_written(data_dir: P
         assert "is in use by `sessiongraph serve` at http://" in refused.stderr
         _, _, ready = server.request("GET", "/readyz")
         assert json.loads(ready)["ready"] is True
+
+
+def test_a_command_beside_a_server_that_is_written_to_all_the_time_finds_what_was_there(
+    data_dir: Path,
+) -> None:
+    with serving(data_dir) as server:
+        server.ask(CREATE)
+        server.ask(append("a heron on the quay"))
+        stop = threading.Event()
+
+        def write() -> None:
+            while not stop.is_set():
+                server.ask(append("another boat"))
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        try:
+            for _ in range(3):
+                done = run("search", "--data-dir", data_dir, "--json", "heron")
+                assert done.returncode == 0, done.stderr
+                assert [hit["sessionId"] for hit in json.loads(done.stdout)["hits"]] == ["live"]
+        finally:
+            stop.set()
+            writer.join()
 
 
 def test_turned_off_no_index_is_made_and_everything_else_works(data_dir: Path) -> None:

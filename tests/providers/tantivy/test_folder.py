@@ -72,6 +72,43 @@ def test_a_folder_that_is_not_ours_is_refused_and_left_alone(
     assert contents(path) == before
 
 
+@pytest.mark.parametrize("stamp", [None, b"", b'{"product":"sessiong', b"[]", b"null", b"{}"])
+def test_an_index_that_lost_its_stamp_is_set_aside_and_begins_empty(
+    tmp_path: Path, stamp: bytes | None
+) -> None:
+    path = tmp_path / "index"
+    run(write(path, "word"))
+    before, whole = contents(path / "segments"), (path / "stamp.json").read_bytes()
+    (path / "stamp.json").unlink()
+    if stamp is not None:
+        (path / "stamp.json").write_bytes(stamp)
+    with pytest.raises(IndexFailed):
+        TantivyIndex.open_for_reading(path)
+
+    async def check() -> None:
+        index = TantivyIndex.open(path, BYTES)
+        assert index.watermark is None
+        await index.close()
+
+    run(check())
+    assert contents(path / "aside") == before
+    assert (path / "stamp.json").read_bytes() == whole
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "segments.old"])
+def test_an_index_without_a_stamp_beside_other_files_is_left_alone(
+    tmp_path: Path, name: str
+) -> None:
+    path = tmp_path / "index"
+    run(write(path, "word"))
+    (path / "stamp.json").unlink()
+    (path / name).write_bytes(b"mine")
+    before = contents(path)
+    with pytest.raises(InvalidConfig, match="left alone"):
+        TantivyIndex.open(path, BYTES)
+    assert contents(path) == before
+
+
 def test_a_folder_whose_making_was_cut_off_is_finished(tmp_path: Path) -> None:
     path = tmp_path / "index"
     path.mkdir()

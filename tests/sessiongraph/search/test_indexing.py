@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -103,6 +104,30 @@ def test_after_a_failure_the_index_goes_on_from_its_watermark(
                     await asyncio.sleep(0.05)
             assert await one.found_inside("a", "word") == {0, 1, 2}
             assert len(await all_words(index)) == 3
+
+    run(check())
+
+
+def test_an_index_that_cannot_be_written_says_so_until_it_can(tmp_path: Path) -> None:
+    index = FailingIndex()
+
+    async def check() -> None:
+        async with searched(tmp_path, index_at=lambda _: index, commit_ms=20) as one:
+            await one.engine.begin()
+            await one.engine.say("word")
+            assert await one.found("word") == {"a"}
+            assert not (await one.indexing.progress()).failing
+            index.failures += ["apply"] * 3
+            await one.engine.say("word")
+            async with asyncio.timeout(20):
+                while not (await one.indexing.progress()).failing:  # noqa: ASYNC110 - nothing tells
+                    await asyncio.sleep(0.01)
+                found: set[int] = set()
+                while found != {0, 1}:
+                    with suppress(IndexFailed):
+                        found = await one.found_inside("a", "word")
+                while (await one.indexing.progress()).failing:  # noqa: ASYNC110 - nothing tells
+                    await asyncio.sleep(0.01)
 
     run(check())
 
