@@ -10,7 +10,6 @@ and no further than the place that the snippet shows.
 from __future__ import annotations
 
 import re
-import unicodedata
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -21,6 +20,7 @@ from typing import Final
 import msgspec
 
 from sessiongraph.search.analysis import Word, is_cjk, words_of
+from sessiongraph.search.characters import is_between_characters, last_cut, touches_a_mark
 from sessiongraph.search.question import SearchText, Term
 
 _ELLIPSIS: Final = "…"
@@ -37,12 +37,6 @@ _PLACES_IN_A_PATTERN: Final = 32
 
 _LOOKED_AT: Final = 2
 """Characters of the text for each of the snippet that are read around a match, at most."""
-
-_FIRST_MARK: Final = "\u0300"
-"""Below it every code point is a character by itself."""
-
-_JOINERS: Final = frozenset("\u200d\ufe0e\ufe0f")
-
 
 _Match = tuple[int, int, Term]
 """Code points of the text, the end excluded, and what was found there."""
@@ -80,9 +74,9 @@ class SnippetMaker:
         most = self._most
         spans = self._spans(text)
         start = spans[0][0] if spans else 0
-        low = _last_cut(text, start - most) if start > most else 0
+        low = last_cut(text, start - most) if start > most else 0
         high = start + _LOOKED_AT * most
-        high = _last_cut(text, high) if high < len(text) else len(text)
+        high = last_cut(text, high) if high < len(text) else len(text)
         cut_before = low > 0 and not text[:low].isspace()
         cut_behind = high < len(text) and not text[high:].isspace()
         while low < high and text[low].isspace():
@@ -116,7 +110,7 @@ def _cut(
     start = low
     if cut_before or high - low > most:
         start = max(low, min(first - most // _LEAD, high - most + len(_ELLIPSIS)))
-        while start < first and not _is_between_characters(text, start):
+        while start < first and not is_between_characters(text, start):
             start += 1
         while start < first and text[start] == " ":
             start += 1
@@ -125,7 +119,7 @@ def _cut(
     room = most - len(before)
     if end - start > room or cut_behind:
         end = min(end, start + room - len(_ELLIPSIS))
-        while end > start + 1 and not _is_between_characters(text, end):
+        while end > start + 1 and not is_between_characters(text, end):
             end -= 1
     behind = _ELLIPSIS if end < high or cut_behind else ""
     shown = text[start:end].rstrip(" ")
@@ -296,7 +290,11 @@ class _Letters:
         at = text.find(letters)
         while at >= 0:
             end = at + size
-            if not are_words or not (text[at - 1 : at].isalnum() or text[end : end + 1].isalnum()):
+            if are_words:
+                is_alone = not (text[at - 1 : at].isalnum() or text[end : end + 1].isalnum())
+            else:
+                is_alone = is_between_characters(text, end)
+            if is_alone:
                 yield at
             at = text.find(letters, end)
 
@@ -308,6 +306,8 @@ def _pattern_matches(text: str, wanted: SearchText) -> Iterator[_Match] | None:
         return None
     missing = set(range(len(wanted.terms)))
     for each in pattern.finditer(text):
+        if touches_a_mark(text, each.start(), each.end()):
+            return None
         missing.discard((each.lastindex or 1) - 1)
         if not missing:
             break
@@ -316,6 +316,7 @@ def _pattern_matches(text: str, wanted: SearchText) -> Iterator[_Match] | None:
     return (
         (*found.span(), wanted.terms[(found.lastindex or 1) - 1])
         for found in pattern.finditer(text)
+        if not touches_a_mark(text, *found.span())
     )
 
 
@@ -364,33 +365,3 @@ def _part_matches(word: Word, wanted: SearchText) -> Iterator[_Match]:
                     yield start, start + sum(map(len, term)), term
                 else:
                     yield word.start, word.end, term
-
-
-def _last_cut(text: str, at: int) -> int:
-    """The last place up to ``at`` where a text can be cut."""
-    while not _is_between_characters(text, at):
-        at -= 1
-    return at
-
-
-def _is_between_characters(text: str, at: int) -> bool:
-    """Whether a cut there leaves what a reader sees as one character whole."""
-    if at <= 0 or at >= len(text):
-        return True
-    before, here = text[at - 1], text[at]
-    if here < _FIRST_MARK and before < _FIRST_MARK:
-        return True
-    if here in _JOINERS or before == "\u200d" or unicodedata.category(here)[0] == "M":
-        return False
-    if "\U0001f3fb" <= here <= "\U0001f3ff":  # skin tones
-        return False
-    if _is_flag_half(here) and _is_flag_half(before):
-        halves = 0
-        while halves < at and _is_flag_half(text[at - 1 - halves]):
-            halves += 1
-        return halves % 2 == 0
-    return not ("\u1160" <= here <= "\u11ff")  # vowels and finals of Hangul syllables
-
-
-def _is_flag_half(character: str) -> bool:
-    return "\U0001f1e6" <= character <= "\U0001f1ff"

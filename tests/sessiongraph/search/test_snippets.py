@@ -3,12 +3,13 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sessiongraph.errors import InvalidQuery
+from sessiongraph.search.analysis import words_of
 from sessiongraph.search.question import MatchMode, SearchText
-from sessiongraph.search.snippets import Snippet, SnippetMaker
+from sessiongraph.search.snippets import Snippet, SnippetMaker, Span
 from tests.contracts.search_index import modes, texts
 from tests.plain_search import plain_match, plain_words, stands_in
 
@@ -108,6 +109,37 @@ def test_snippets_of_short_texts(
     found = shown(text, query, mode=mode)
     assert found.text == snippet
     assert marked(found) == highlighted
+
+
+marked_text = st.lists(
+    st.sampled_from([*"muzé ,ñ中か가", "u\u0308", "e\u0301", "z\u0903"]), max_size=16
+).map("".join)
+
+
+@pytest.mark.parametrize(("text", "query"), [("か\u3099", "か"), ("가\u11a8", "가")])
+def test_what_composes_into_another_character_is_not_marked(text: str, query: str) -> None:
+    maker = SnippetMaker(SearchText.of(query, MatchMode.ALL, 1000), 20)
+    assert maker.snippet(text) == Snippet(text, ())
+    assert maker.snippet(f"{text} {query}").highlights == (Span(3, 4),)
+
+
+@given(marked_text, st.sampled_from(["mu", "zu", "u", "mu zu", "か", "中", "가", "か中", "m"]))
+@example("Zu\u0308rich" + " filler" * 80 + " zu hause", "zu")
+@example("mu\u0308sli mu", "mu")
+@example("cafe\u0301 ist", "cafe")
+def test_highlights_in_text_with_marks_are_of_whole_places(text: str, query: str) -> None:
+    """Where a term that was found does not end, or does not begin, a place, nothing is marked."""
+    wanted = SearchText.of(query, MatchMode.ANY, 1000)
+    starts, ends = set(), set()
+    for word in words_of(text):
+        starts.add(word.start)
+        ends.add(word.end)
+    spans = SnippetMaker(wanted, max(1, len(text)) + 2)._spans(text)
+    assert {start for start, _ in spans} <= starts
+    assert {end for _, end in spans} <= ends
+    found = [text[start:end] for start, end in spans]
+    rows = {place for term in wanted.terms for place in term}
+    assert all({word.place for word in words_of(each)} <= rows for each in found)
 
 
 def test_a_long_text_is_cut_around_the_match() -> None:
