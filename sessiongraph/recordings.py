@@ -132,7 +132,8 @@ class RecordedLog(Protocol):
     def header(self) -> SessionHeader:
         """The header; its notes and seed length are final once :meth:`entries` is exhausted.
 
-        A reading that was resumed sees the tail only: its seed length and notes are of the tail.
+        A reading that was resumed sees the tail only: its seed length is of the tail. Its notes are
+        those of the whole file, which it remembers.
         """
         ...
 

@@ -45,7 +45,6 @@ from sessiongraph.recordings import (
     RecordingRefused,
     RecordingRewritten,
     RecordingState,
-    is_about_the_tail,
 )
 from sessiongraph.redaction import Redaction
 from sessiongraph.surface import SurfaceNode
@@ -363,7 +362,11 @@ def _is_detached(header: SessionHeader) -> bool:
 def _grown_header(
     header: SessionHeader, log: RecordedLog, further: tuple[str, ...]
 ) -> SessionHeader:
-    earlier = (note for note in header.source.notes if not is_about_the_tail(note))
-    notes = dict.fromkeys((*earlier, *log.header.source.notes, *further))
+    """The header of a log that grew.
+
+    A reader tells all notes of a file however it was read; it does not know of secrets.
+    """
+    earlier = (note for note in header.source.notes if note == SECRETS_REPLACED)
+    notes = dict.fromkeys((*log.header.source.notes, *earlier, *further))
     path = log.header.source.path
     return replace(header, source=replace(header.source, path=path, notes=tuple(notes)))

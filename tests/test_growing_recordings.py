@@ -104,12 +104,27 @@ def codex_records(choose: random.Random) -> list[Json]:
     return records
 
 
+def dsh_row(choose: random.Random, seq: int) -> Json:
+    """One of those that are counted in a note, or one that is not."""
+    return choose.choice(
+        (
+            said(seq, "x" * choose.randrange(40)),
+            {**said(seq, "placed by nobody"), "surfaceOp": None},
+            row(seq, "hook/result"),
+            row(seq, f"custom/{choose.randrange(3)}"),
+            row(seq, "bash/sandbox-mode", {"cost": 12345678901234567890}),
+            row(seq, "context/message", said(seq)["data"]),
+            row(seq, stamp=seq),
+            row(seq, data={"huge": 12345678901234567890}, later={}, stamp=0),
+        )
+    )
+
+
 def dsh_records(choose: random.Random) -> list[Json]:
-    rows = [header_row()]
-    for seq in range(choose.randrange(1, 9)):
-        spoken = choose.random() < 0.5
-        rows.append(said(seq, "x" * choose.randrange(40)) if spoken else row(seq, "hook/result"))
-    return rows
+    rows = [dsh_row(choose, seq) for seq in range(choose.randrange(1, 9))]
+    if choose.random() < 0.3:
+        rows.append(row(len(rows), "custom/broken", "not an object", stamp=0))
+    return [header_row(), *rows]
 
 
 RECORDERS = {"claude": claude_records, "codex": codex_records, "dsh": dsh_records}
@@ -148,6 +163,7 @@ def test_a_file_cut_anywhere_and_grown_is_the_session_of_the_whole_file(
         "codex/jnarowski-agentcmd/full/"
         "rollout-2025-09-25T15-12-14-019982b8-3422-79e0-8b3b-05abaf4f3c3e.jsonl",
         "codex/jazzyalex-agent-sessions/small.jsonl",
+        "dsh/live/live-mode-switching-2026-07-07.session.jsonl",
     ],
 )
 def test_a_recorded_file_grown_in_steps_is_the_session_of_the_whole_file(

@@ -108,7 +108,7 @@ class DshLog(RecordedLog):
         redaction: Redaction | None = None,
     ) -> None:
         self._path = path
-        self._notes = DshNotes()
+        self._notes = _notes_after(resume)
         self._header_line = header_line
         self._header = self._read_header(header_line)
         self._rows = DshRows(self._header.version, self._notes)
@@ -129,6 +129,7 @@ class DshLog(RecordedLog):
             line=self._line,
             next_seq=self._next_seq,
             fingerprint=resume.fingerprint if resume else "",
+            memory=resume.memory if resume else b"",
         )
 
     def _read_header(self, line: bytes | None) -> SessionHeader:
@@ -218,6 +219,7 @@ class DshLog(RecordedLog):
                 line=self._line,
                 next_seq=self._next_seq,
                 fingerprint=fingerprint(file, end),
+                memory=self._notes.memory(),
             )
 
     def _pass_header(self, lines: Iterator[bytes | None]) -> None:
@@ -250,6 +252,20 @@ class DshLog(RecordedLog):
             reason = f"{broken}, and a turn ends after it"
             raise RecordingRefused(self._path, number, reason) from broken
         self._notes.say(f"Line {number} {BROKEN_TAIL}: {broken}.")
+
+
+def _notes_after(resume: RecordingState | None) -> DshNotes:
+    """The notes that a reading begins with.
+
+    Raises:
+        RecordingRewritten: those of the reading before are not known.
+    """
+    if resume is None:
+        return DshNotes()
+    try:
+        return DshNotes(resume.memory)
+    except ValueError as error:
+        raise RecordingRewritten("it was read by another version of this reader") from error
 
 
 def _first_line(path: Path, lines: Lines) -> bytes | None:

@@ -1,7 +1,8 @@
 """What a reading of a dsh file found worth saying: a sentence for each kind of thing, with counts.
 
 Notes go into the session's header and stay there, so they are few however long the file is, name
-no line that later growth would make wrong, and are the same for the same file.
+no line that later growth would make wrong, and are the same for the same file, however often its
+reading stopped on the way: what was counted so far is the memory that the next reading begins with.
 """
 
 from __future__ import annotations
@@ -9,20 +10,57 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final
 
+import msgspec
+
+from sessiongraph import lossless
+from sessiongraph.recordings import is_about_the_tail
+
 _MOST_NAMES: Final = 40
 _OTHERS: Final = "others"
 
 
-class DshNotes:
-    """The notes of one reading, collected row by row."""
+class _Memory(msgspec.Struct):
+    """All that was said and counted, but for what was said of the end of the file."""
 
-    def __init__(self) -> None:
-        self._said: dict[str, None] = {}
-        self._losses: Counter[str] = Counter()
-        self._opaque: Counter[str] = Counter()
-        self._renamed: Counter[str] = Counter()
-        self._unknown_keys: Counter[str] = Counter()
-        self._read_as_append = 0
+    said: list[str] = []
+    losses: dict[str, int] = {}
+    opaque: dict[str, int] = {}
+    renamed: dict[str, int] = {}
+    unknown_keys: dict[str, int] = {}
+    read_as_append: int = 0
+
+
+class DshNotes:
+    """The notes of a file, collected row by row.
+
+    memory: of the reading before; None where the file is read from its beginning.
+
+    Raises:
+        ValueError: it is not the memory of such notes.
+    """
+
+    def __init__(self, memory: bytes | None = None) -> None:
+        known = _Memory()
+        if memory is not None:
+            known = msgspec.convert(lossless.decode(memory), _Memory)
+        self._said = dict.fromkeys(known.said)
+        self._losses = Counter(known.losses)
+        self._opaque = Counter(known.opaque)
+        self._renamed = Counter(known.renamed)
+        self._unknown_keys = Counter(known.unknown_keys)
+        self._read_as_append = known.read_as_append
+
+    def memory(self) -> bytes:
+        """What the notes of a later reading begin with."""
+        memory = _Memory(
+            [sentence for sentence in self._said if not is_about_the_tail(sentence)],
+            self._losses,
+            self._opaque,
+            self._renamed,
+            self._unknown_keys,
+            self._read_as_append,
+        )
+        return lossless.encode(msgspec.to_builtins(memory))
 
     def say(self, sentence: str) -> None:
         """One sentence, however often it is said."""

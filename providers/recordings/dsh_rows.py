@@ -136,9 +136,9 @@ class DshRows:
         payload = bytes(row.data)
         if not (payload.isascii() or is_utf8(payload)):
             raise BrokenRow("the row is not UTF-8")
+        losses = _losses_in(payload) if _may_hold_odd_numbers(payload) else ()
         event = self._event(row, payload, next_seq)
-        if _may_hold_odd_numbers(payload):
-            self._note_losses(payload)
+        self._note_losses(losses)
         return event
 
     def is_turn_end(self, line: bytes) -> bool:
@@ -180,10 +180,11 @@ class DshRows:
             _typed(members, "surfaceOp", StoredSurfaceOp),
             _typed(members, "sourceEventSeqs", StoredSources),
         )
+        losses = _losses_in(payload)
         event = self._event(row, payload, next_seq)
-        for key in members.keys() - _EVENT_KEYS:
+        for key in sorted(members.keys() - _EVENT_KEYS):
             self._notes.unknown_key(key)
-        self._note_losses(payload)
+        self._note_losses(losses)
         return event
 
     def _read_packed_exactly(
@@ -197,12 +198,13 @@ class DshRows:
         except msgspec.ValidationError as error:
             raise BrokenRow(f"the packed row is malformed: {error}") from error
         seq, time = _exact_integer(members, "seq0"), _exact_integer(members, "time0")
+        losses = _losses_in(members["data"])
         run = self._run(_PackedRow(kind, seq, time, deltas), next_seq)
-        for key in members.keys() - _PACKED_KEYS:
+        for key in sorted(members.keys() - _PACKED_KEYS):
             self._notes.unknown_key(key)
-        for key in data.keys() - _DELTA_KEYS:
+        for key in sorted(data.keys() - _DELTA_KEYS):
             self._notes.unknown_key(f"data.{key}")
-        self._note_losses(members["data"])
+        self._note_losses(losses)
         return run
 
     def _run(self, row: _PackedRow, next_seq: Seq) -> DeltaRun:
@@ -271,11 +273,7 @@ class DshRows:
         self._notes.renamed_type(event_type, after)
         return after, _steering(payload) if event_type == STEERING_MESSAGE else payload
 
-    def _note_losses(self, payload: bytes) -> None:
-        try:
-            phrases = lossless.losses_in_text(payload)
-        except (ValueError, RecursionError) as error:
-            raise BrokenRow("data is not JSON") from error
+    def _note_losses(self, phrases: Iterable[str]) -> None:
         for phrase in phrases:
             self._notes.loss(phrase)
 
@@ -292,6 +290,14 @@ class DshRows:
 
     def _say_unofficial(self, what: str) -> None:
         self._notes.say(f"Unofficial: version {self._version} with {what}; read by its content.")
+
+
+def _losses_in(payload: bytes) -> Iterable[str]:
+    """What a payload holds that is not lossless; asked before anything of its row is counted."""
+    try:
+        return lossless.losses_in_text(payload)
+    except (ValueError, RecursionError) as error:
+        raise BrokenRow("data is not JSON") from error
 
 
 def _may_hold_odd_numbers(payload: bytes) -> bool:

@@ -275,7 +275,6 @@ def test_a_broken_tail_that_was_written_anew_leaves_no_note(stores: Stores, tmp_
     run(scenario())
 
 
-@pytest.mark.xfail(reason="counts in notes are those of each reading, one note beside the other")
 def test_notes_after_growth_are_those_of_one_reading(stores: Stores, tmp_path: Path) -> None:
     path = write_file(tmp_path / "log.jsonl", [header_row(), row(0, "x/y")])
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from sessiongraph.recordings import RecordingRefused, RecordingRewritten, RecordingState
 from tests.providers.recordings.dsh_writing import (
@@ -114,6 +115,24 @@ def test_an_unfinished_line_is_noted_and_left_for_the_next_reading(tmp_path: Pat
     assert before.notes == ("The last line was not finished when the file was read.",)
     path.write_bytes(content)
     assert [event["seq"] for event in read(path, before.state).events] == [1]
+
+
+def test_a_row_that_is_read_again_is_counted_once(tmp_path: Path) -> None:
+    endless = b'{"type":"x/y","seq":1,"time":1,"more":1,"data":{"a":[}}\n'
+    path = write(tmp_path / "log.jsonl", [header_row(), row(0, "x/y"), endless])
+    before = read(path)
+    told = "Types unknown to dsh are kept as opaque events: x/y (1)."
+    assert [note for note in before.notes if "Line 3" not in note] == [told]
+    assert read(path, before.state).notes == before.notes
+    write(path, [header_row(), row(0, "x/y"), row(1, "x/y")])
+    assert read(path, before.state).notes == (told.replace("(1)", "(2)"),)
+
+
+@pytest.mark.parametrize("memory", [b"", b"{", b'{"said":1}', b"[]"])
+def test_a_reading_of_another_version_is_not_gone_on_with(tmp_path: Path, memory: bytes) -> None:
+    path = write(tmp_path / "log.jsonl", [header_row(), row(0, "x/y")])
+    with pytest.raises(RecordingRewritten):
+        read(path, replace(read(path).state, memory=memory))
 
 
 def test_the_state_says_how_the_file_was_before_it_was_read(tmp_path: Path) -> None:
