@@ -96,9 +96,9 @@ class LinesAside(logging.Handler):
     def _write_lines(self) -> None:
         while True:
             with self._changed:
-                while not self._waiting and not self._finishing:
+                while not (self._waiting or self.lost or self._finishing):
                     self._changed.wait()
-                if not self._waiting:
+                if not (self._waiting or self.lost):
                     return
                 lines, self._waiting = self._waiting, []
                 lost, self.lost = self.lost, 0

@@ -202,3 +202,9 @@ class TooManyRequests(SessionGraphError):
 def error_classes() -> tuple[type[SessionGraphError], ...]:
     """Every public error class, ordered by code."""
     return tuple(sorted(SessionGraphError.__subclasses__(), key=lambda error: error.code))
+
+
+def first_of(failures: BaseExceptionGroup[SessionGraphError]) -> SessionGraphError:
+    """The first failure of a group, however deep the groups lie in each other."""
+    first = failures.exceptions[0]
+    return first_of(first) if isinstance(first, BaseExceptionGroup) else first

@@ -21,7 +21,7 @@ from typing import Final
 import structlog
 
 from sessiongraph.distribution import SECONDS, Distribution
-from sessiongraph.errors import IndexFailed, SessionGraphError
+from sessiongraph.errors import IndexFailed, SessionGraphError, first_of
 from sessiongraph.ports import Commit, CommitFeed, LogStore, Position
 from sessiongraph.precedence import Precedence
 from sessiongraph.search.growth import (
@@ -154,7 +154,7 @@ class Indexing:
                 committer.cancel()
             await self._commit()
         except* SessionGraphError as errors:
-            self._failed = _first(errors)
+            self._failed = first_of(errors)
             self._failing_since = self._failing_since or self._now()
         return self._failed is None
 
@@ -250,6 +250,9 @@ class Indexing:
         self._taken = self._taken or Watermark(0)
         self._target = target
         self._failed = None
+        if self._taken.position >= target:
+            # Nothing is left to be taken, so that no commit would tell that it works again.
+            self._failing_since = None
 
     async def _read(self) -> None:
         async with aclosing(self._feed.follow(self._start())) as batches:  # type: ignore[type-var]
@@ -393,8 +396,3 @@ class Indexing:
     @staticmethod
     def _now() -> float:
         return asyncio.get_running_loop().time()
-
-
-def _first(errors: BaseExceptionGroup[SessionGraphError]) -> SessionGraphError:
-    first = errors.exceptions[0]
-    return _first(first) if isinstance(first, BaseExceptionGroup) else first

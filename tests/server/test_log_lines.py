@@ -116,6 +116,22 @@ def test_lines_that_find_no_room_are_lost_and_counted() -> None:
         assert handler.finish(10)
 
 
+def test_a_loss_is_told_though_nothing_came_behind_it() -> None:
+    long = "x" * (MOST_WAITING - 2)
+    with lines_to_a_pipe() as (handler, descriptor):
+        handler.emit(record(long))
+        text = os.read(descriptor, 1)  # it is being written, and nothing else waits
+        handler.emit(record("no room"))
+        assert not handler.finish(0.01)
+        text += read_until(descriptor, b"stderr\n")
+        assert text.decode().split("\n") == [
+            long,
+            "1 log messages were lost: nobody took what was written to stderr",
+            "",
+        ]
+        assert handler.finish(10)
+
+
 def test_a_character_that_the_stream_cannot_carry_is_replaced() -> None:
     with lines_to_a_pipe() as (handler, descriptor):
         handler.emit(record("caf\N{LATIN SMALL LETTER E WITH ACUTE} \udc80"))

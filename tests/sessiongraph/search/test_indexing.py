@@ -132,6 +132,31 @@ def test_an_index_that_cannot_be_written_says_so_until_it_can(tmp_path: Path) ->
     run(check())
 
 
+def test_an_index_that_was_opened_again_works_though_nothing_is_left_to_be_taken(
+    tmp_path: Path,
+) -> None:
+    index = FailingIndex()
+
+    async def check() -> None:
+        async with searched(tmp_path, index_at=lambda _: index, commit_ms=20) as one:
+            await one.engine.begin()
+            await one.engine.say("word")
+            assert await one.found("word") == {"a"}
+            async with asyncio.timeout(20):
+                last = (await one.indexing.progress()).target
+                while index.watermark is None or index.watermark.position < last:  # noqa: ASYNC110
+                    await asyncio.sleep(0.01)
+                committed = index.commits
+                one.indexing.doubt()
+                while not index.recovered or one.indexing.behind_s:  # noqa: ASYNC110
+                    await asyncio.sleep(0.01)
+            assert not (await one.indexing.progress()).failing
+            assert index.commits == committed
+            assert await one.found("word") == {"a"}
+
+    run(check())
+
+
 def test_what_was_indexed_is_not_read_again_after_a_restart(tmp_path: Path) -> None:
     async def check() -> None:
         index = FailingIndex()
