@@ -25,6 +25,7 @@ test("the replacements of an event are drawn, and each step can be gone to", asy
   const event = page.locator("#event-6");
   await event.getByRole("button", { name: "Show the replacements" }).click();
   const chain = event.getByRole("list", { name: "Replacements of event 6" });
+  await chain.waitFor();
   const steps = await chain.getByRole("listitem").allInnerTexts();
   expect(steps.map((step) => step.replace(/\s+/, " "))).toEqual([
     "#6",
