@@ -118,23 +118,30 @@ class IndexFolder:
             return None
         try:
             stamp = msgspec.json.decode((self.path / _STAMP).read_bytes(), type=Stamp)
-        except FileNotFoundError:
-            if not any(each.name != _NEW_STAMP for each in self.path.iterdir()):
-                return None
-            if self._holds_an_index_alone():
-                return _DAMAGED
-            raise self._foreign() from None
         except (msgspec.MsgspecError, OSError) as error:
-            if self._holds_an_index_alone():
+            names = self._names()
+            if names <= {_NEW_STAMP}:
+                return None
+            if self._holds_an_index_alone(names):
                 return _DAMAGED
             raise self._foreign() from error
         if stamp.product != _PRODUCT:
             raise self._foreign()
         return stamp
 
-    def _holds_an_index_alone(self) -> bool:
+    def _names(self) -> set[str]:
+        """What lies in the folder.
+
+        Raises:
+            InvalidConfig: it is none, or nobody may look into it.
+        """
+        try:
+            return {each.name for each in self.path.iterdir()}
+        except OSError as error:
+            raise self._foreign() from error
+
+    def _holds_an_index_alone(self, names: set[str]) -> bool:
         """Whether an index with our fields lies where ours does, and nothing beside it."""
-        names = {each.name for each in self.path.iterdir()}
         if not names <= {_STAMP, _NEW_STAMP, self.segments.name, self._aside.name}:
             return False
         try:

@@ -109,6 +109,14 @@ def test_an_index_without_a_stamp_beside_other_files_is_left_alone(
     assert contents(path) == before
 
 
+def test_a_file_in_the_place_of_the_folder_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "index"
+    path.write_bytes(b"mine")
+    with pytest.raises(InvalidConfig, match="left alone"):
+        TantivyIndex.open(path, BYTES)
+    assert path.read_bytes() == b"mine"
+
+
 def test_a_folder_whose_making_was_cut_off_is_finished(tmp_path: Path) -> None:
     path = tmp_path / "index"
     path.mkdir()
