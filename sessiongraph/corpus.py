@@ -24,6 +24,7 @@ from sessiongraph.errors import PersistenceFailed, SourceConflict
 from sessiongraph.event import Seq
 from sessiongraph.filters import Availability, SessionSelection, contains_title
 from sessiongraph.header import EpochMillis, SessionHeader
+from sessiongraph.lineage import known_ancestors
 from sessiongraph.live_session import LiveCapture
 from sessiongraph.live_tail import NO_TAIL, LiveTail, TailedLog
 from sessiongraph.ports import (
@@ -248,7 +249,7 @@ class CorpusView:
         known = await self.find(starts | unstored.keys())
         for rows in stored.values():
             known.update((session.session_id, session) for session in self._all_of(rows))
-        return {session_id: _path(session_id, known) for session_id in ids}
+        return {session_id: known_ancestors(session_id, known) for session_id in ids}
 
     async def descendants(self, session_id: str) -> list[ChildLink]:
         """Every edge below a session, in no order."""
@@ -448,19 +449,6 @@ def admits_session(selection: SessionSelection, session: LogicalSession) -> bool
         and (selection.within is None or lies_within(header.cwd, selection.within))
         and all(contains_title(session.title, part) for part in selection.titles)
     )
-
-
-def _path(session_id: str, known: Mapping[str, LogicalSession]) -> list[LogicalSession]:
-    seen = {session_id}
-    path: list[LogicalSession] = []
-    session = known.get(session_id)
-    while session is not None:
-        parent_id = session.header.parent_session
-        session = None if parent_id is None or parent_id in seen else known.get(parent_id)
-        if session is not None:
-            seen.add(session.session_id)
-            path.append(session)
-    return path
 
 
 ShowCorpus = Callable[[LogReader | None, LiveView, PersistenceFailed | None], CorpusView]

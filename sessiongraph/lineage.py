@@ -8,11 +8,23 @@ children by creation time and then id, each session at most once, so that a circ
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 from sessiongraph.errors import InvalidLineage
+from sessiongraph.header import SessionHeader
 from sessiongraph.ports import ChildLink
+
+
+class HasHeader(Protocol):
+    """A session, stored or observed."""
+
+    @property
+    def header(self) -> SessionHeader: ...
+
+
+S = TypeVar("S", bound=HasHeader)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +40,23 @@ class AncestorPath:
     @property
     def complete(self) -> bool:
         return self.unresolved_parent_id is None
+
+
+def known_ancestors(session_id: str, known: Mapping[str, S]) -> list[S]:
+    """The ancestors of a session among those that are known, nearest first.
+
+    They end before the first that is not there, or that repeats.
+    """
+    seen = {session_id}
+    ancestors: list[S] = []
+    session = known.get(session_id)
+    while session is not None:
+        parent_id = session.header.parent_session
+        session = None if parent_id is None or parent_id in seen else known.get(parent_id)
+        if session is not None:
+            seen.add(session.header.session_id)
+            ancestors.append(session)
+    return ancestors
 
 
 def ancestor_path(

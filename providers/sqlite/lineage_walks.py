@@ -9,6 +9,7 @@ from typing import Final
 from providers.sqlite import directories, headers
 from providers.sqlite.codec import from_octets, to_octets
 from providers.sqlite.reading import batches, marks
+from sessiongraph.lineage import known_ancestors
 from sessiongraph.ports import ChildLink, StoredSession, Within
 
 _ANCESTORS = f"""
@@ -40,7 +41,7 @@ def ancestors(
         for row in connection.execute(_ANCESTORS % marks(batch), batch):
             session = headers.session_of(row)
             known[session.header.session_id] = session
-    return {session_id: _path(session_id, known) for session_id in ids}
+    return {session_id: known_ancestors(session_id, known) for session_id in ids}
 
 
 def descendants(connection: sqlite3.Connection, session_id: str, within: Within) -> list[ChildLink]:
@@ -52,17 +53,3 @@ def descendants(connection: sqlite3.Connection, session_id: str, within: Within)
     sql = _DESCENDANTS.format(inside=inside)
     rows = connection.execute(sql, (octets, *places, *places, octets))
     return [ChildLink(from_octets(i), from_octets(p), created) for i, p, created in rows]
-
-
-def _path(session_id: str, known: dict[str, StoredSession]) -> list[StoredSession]:
-    seen = {session_id}
-    path: list[StoredSession] = []
-    session = known.get(session_id)
-    while session is not None:
-        parent_id = session.header.parent_session
-        session = known.get(parent_id) if parent_id is not None else None
-        if session is None or session.header.session_id in seen:
-            break
-        seen.add(session.header.session_id)
-        path.append(session)
-    return path
