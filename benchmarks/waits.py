@@ -15,7 +15,7 @@ from benchmarks.figures import Figure, Limit, Sample
 from benchmarks.measuring import LoopPauses
 from benchmarks.stores import create_session, header_of, prompt
 from providers.sqlite.log_store import SqliteLogStore
-from sessiongraph.ports import PlacedEntry
+from sessiongraph.placed_entry import PlacedEntry
 from sessiongraph.surface import Surface
 
 _SLOW_WAIT: Final = Limit(100)

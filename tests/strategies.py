@@ -414,24 +414,6 @@ working_directories: Final = st.none() | st.sampled_from(
 """Of sessions: spelled in many ways, at the borders of places, or at none."""
 
 
-_header_keys = frozenset(
-    [
-        "type",
-        "version",
-        "id",
-        "createdAt",
-        "cwd",
-        "parentSession",
-        "seedLength",
-        "isSeeded",
-        "origin",
-        "delegationDepth",
-        "agentPreset",
-    ]
-)
-_further_keys = any_text.filter(lambda key: key not in _header_keys)
-
-
 @st.composite
 def headers(
     draw: st.DrawFn,
@@ -456,7 +438,7 @@ def headers(
         delegation_depth=draw(st.integers(0, 3)),
         agent_preset=draw(st.none() | any_text),
         source=source,
-        extra=draw(st.dictionaries(_further_keys, json_values(3), max_size=2)),
+        extra=draw(st.dictionaries(any_text, json_values(3), max_size=2)),
     )
 
 

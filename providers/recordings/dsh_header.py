@@ -18,7 +18,7 @@ from providers.recordings.dsh_vocabulary import LAST_OFFICIAL_VERSION, LAST_PACK
 from sessiongraph import lossless
 from sessiongraph.header import SessionHeader
 
-_KNOWN_KEYS: Final = frozenset(
+KNOWN_KEYS: Final = frozenset(
     {
         "type",
         "version",
@@ -75,7 +75,7 @@ def read_header(line: bytes, notes: DshNotes) -> SessionHeader:
             f"Unofficial: version {version} is not one of dsh's own (0 to {LAST_OFFICIAL_VERSION});"
             " read by its content."
         )
-    extra = {key: member for key, member in value.items() if key not in _KNOWN_KEYS}
+    extra = {key: member for key, member in value.items() if key not in KNOWN_KEYS}
     if extra:
         notes.say(f"Header keys unknown to dsh are kept: {', '.join(sorted(extra))}.")
     optional = _Optional(value)

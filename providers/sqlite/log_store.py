@@ -168,18 +168,22 @@ class SqliteLogStore:
             PersistenceFailed: the disk refused; nothing was appended.
         """
         known = self._logs.get(session_id)
-        if known is None or known[1] != epoch or len(entries) > _PREPARED_HERE:
-            return self._append_slowly(session_id, epoch, entries)
-        if self._types.unknown(_type_names(entries)):
-            return self._append_slowly(session_id, epoch, entries)
+        if known is not None and known[1] != epoch:
+            known = None
+        is_little = len(entries) <= _PREPARED_HERE
+        if known is None or not is_little or self._types.unknown(_type_names(entries)):
+            return self._append_slowly(session_id, epoch, entries, known)
         batch = prepare(known[0], entries, self._types.numbers())
         return self._write().run_merged(AppendJob(session_id, known, batch), append_all)
 
     async def _append_slowly(
-        self, session_id: str, epoch: int, entries: Sequence[PlacedEntry]
+        self,
+        session_id: str,
+        epoch: int,
+        entries: Sequence[PlacedEntry],
+        known: tuple[int, int] | None,
     ) -> Position:
-        known = self._logs.get(session_id)
-        if known is None or known[1] != epoch:
+        if known is None:
             async with self.observe() as reader:
                 session = (await reader.find([session_id])).get(session_id)
             if session is None or session.epoch != epoch:

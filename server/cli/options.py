@@ -28,7 +28,7 @@ class Common:
         """The settings in force, with further options of the command; logging follows them.
 
         Raises:
-            InvalidConfig: see :func:`server.settings.load_settings`.
+            InvalidConfig: see :func:`server.setting_sources.load_settings`.
         """
         from server.observability import configure_logging
         from server.setting_sources import load_settings
