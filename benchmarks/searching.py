@@ -32,7 +32,8 @@ from benchmarks.search_corpus import (
 from benchmarks.search_peers import BareTantivy, ask_fts5, feed_fts5, feed_tantivy
 from benchmarks.stores import opened
 from providers.sqlite.log_store import SqliteLogStore
-from providers.tantivy.index import TantivyIndex
+from providers.tantivy.analysing_apart import AnalysingApart
+from providers.tantivy.index import WRITER_BYTES, TantivyIndex
 from server.wiring import THREAD_SWITCH_S, now_ms
 from sessiongraph.corpus import Corpus
 from sessiongraph.cursor import KEY_BYTES, CursorCodec
@@ -139,7 +140,8 @@ async def _searching(
     sys.setswitchinterval(THREAD_SWITCH_S)
     async with AsyncExitStack() as resources:
         store = await resources.enter_async_context(opened(data_dir / "log.db"))
-        index = await asyncio.to_thread(TantivyIndex.open, data_dir / "index")
+        path, apart = data_dir / "index", AnalysingApart()
+        index = await asyncio.to_thread(TantivyIndex.open, path, WRITER_BYTES, apart)
         resources.push_async_callback(index.close)
         walks = Walks(300, 64, 500_000)
         indexing = Indexing(store, store, index, on_commit=walks.commit, precedence=precedence)

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from providers.tantivy.analysing_apart import AnalysingApart
 from providers.tantivy.index import TantivyIndex
 from server.kept_up import kept_up
 from server.settings import Settings
@@ -36,7 +37,8 @@ async def index_open(
         IndexFailed: no index can be made there.
     """
     kind = TantivyIndex if spans is NO_SPANS else TracedIndex
-    index = await asyncio.to_thread(kind.open, path, settings.search_writer_bytes)
+    apart = AnalysingApart(settings.search_processes)
+    index = await asyncio.to_thread(kind.open, path, settings.search_writer_bytes, apart)
     if isinstance(index, TracedIndex):
         index.spans = spans
     try:

@@ -254,6 +254,14 @@ class Settings(ClientLimits):
         le=4 * 1024 * 1024 * 1024,
         description="Memory for documents on their way into the index (bytes).",
     )
+    search_processes: int = Field(
+        default=1,
+        ge=0,
+        le=1,
+        description="Processes that take texts apart for the index while there is much to index, "
+        "so that the server can do something else; one is started when it is needed and kept until "
+        "it was not needed for a minute. With 0 the server does it itself (processes).",
+    )
     cursor_ttl_s: float = Field(
         default=300,
         ge=0.01,

@@ -21,6 +21,7 @@ from typing import Any, Final, Self, TypeVar
 import structlog
 import tantivy
 
+from providers.tantivy.analysing_apart import AnalysingApart
 from providers.tantivy.checksums import damaged_files, octets_of
 from providers.tantivy.documents import (
     SCHEMA,
@@ -28,7 +29,6 @@ from providers.tantivy.documents import (
     DocumentMaker,
     forget_watermark,
     session_trait,
-    tokens_of,
     watermark_document,
     watermark_in,
 )
@@ -43,9 +43,7 @@ from sessiongraph.search.ports import (
     IndexObservation,
     Learn,
     Watermark,
-    check_of,
 )
-from sessiongraph.text import semantic_text
 
 T = TypeVar("T")
 
@@ -69,13 +67,16 @@ WRITER_BYTES: Final = 64 << 20
 class TantivyIndex:
     """See :class:`sessiongraph.search.ports.SearchIndex`."""
 
-    def __init__(self, folder: IndexFolder, writer_bytes: int | None) -> None:
+    def __init__(
+        self, folder: IndexFolder, writer_bytes: int | None, analyse: AnalysingApart
+    ) -> None:
         self._folder = folder
         self._writer_bytes = writer_bytes
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="index-writer")
         self._slow_thread = ThreadPoolExecutor(
             1, thread_name_prefix="index-committer", initializer=give_way
         )
+        self._analyse = analyse
         self._writing = threading.Lock()
         self._logs = KnownLogs()
         self._index: tantivy.Index | None = None
@@ -83,8 +84,15 @@ class TantivyIndex:
         self._state: _State | None = None
 
     @classmethod
-    def open(cls, path: Path, writer_bytes: int = WRITER_BYTES) -> Self:
+    def open(
+        cls,
+        path: Path,
+        writer_bytes: int = WRITER_BYTES,
+        analyse: AnalysingApart | None = None,
+    ) -> Self:
         """The index of a folder, empty where there is none or where it cannot be used.
+
+        analyse: what takes texts apart; it ends with the index. None: this process.
 
         Raises:
             InvalidConfig: the folder is somebody else's.
@@ -92,7 +100,7 @@ class TantivyIndex:
         """
         folder = IndexFolder(path)
         folder.prepare()
-        index = cls(folder, writer_bytes)
+        index = cls(folder, writer_bytes, analyse or AnalysingApart(processes=0))
         try:
             index._slow_thread.submit(index._open_or_set_aside).result()
         except BaseException:
@@ -113,7 +121,7 @@ class TantivyIndex:
         folder = IndexFolder(path)
         if not folder.is_usable():
             raise IndexFailed("there is no full-text index yet")
-        index = cls(folder, None)
+        index = cls(folder, None, AnalysingApart(processes=0))
         try:
             with IndexFailures("opened"):
                 index._open()
@@ -193,6 +201,7 @@ class TantivyIndex:
 
     def _end_threads(self) -> None:
         self._thread.shutdown()
+        self._analyse.end()
         self._slow_thread.shutdown()
 
     async def _in(self, thread: ThreadPoolExecutor, work: Callable[[], T]) -> T:
@@ -217,7 +226,24 @@ class TantivyIndex:
                 writer.delete_documents_by_term(TRAITS, session_trait(change.session_id))
                 state.forget(change.session_id)
             else:
-                state.fresh.extend(_learn(writer, change))
+                state.fresh.extend(self._learn(writer, change))
+
+    def _learn(self, writer: tantivy.IndexWriter, change: Learn) -> Iterator[FreshDocument]:
+        """Give the writer what there is to learn; the documents that it got."""
+        maker = DocumentMaker(change.header, change.epoch)
+        for event, outcome in zip(change.events, self._analyse(change.events), strict=True):
+            tokens = outcome.tokens
+            if tokens is None:
+                _log.warning(
+                    "an event cannot be read and is not searched",
+                    session=change.header.session_id,
+                    seq=event.seq,
+                )
+            elif tokens:
+                seq, time, traits = event.seq, event.time, maker.traits(event.type)
+                check = outcome.check
+                writer.add_document(maker.document(traits, seq, time, tokens, check))
+                yield FreshDocument(maker.key, seq, time, maker.created, tokens, traits, check)
 
     def _commit(self, watermark: Watermark) -> None:
         writer = self._write()
@@ -310,23 +336,3 @@ class _State:
     def forget(self, session_id: str) -> None:
         self.fresh = [each for each in self.fresh if each.key.session_id != session_id]
         self.forgotten |= {session_id}
-
-
-def _learn(writer: tantivy.IndexWriter, change: Learn) -> Iterator[FreshDocument]:
-    """Give the writer what there is to learn; the documents that it got."""
-    maker = DocumentMaker(change.header, change.epoch)
-    for event in change.events:
-        try:
-            text = semantic_text(event)
-        except ValueError:
-            _log.warning(
-                "an event cannot be read and is not searched",
-                session=change.header.session_id,
-                seq=event.seq,
-            )
-            continue
-        if text:
-            seq, time, check = event.seq, event.time, check_of(event.seq, text)
-            tokens, traits = tokens_of(text), maker.traits(event.type)
-            writer.add_document(maker.document(traits, seq, time, tokens, check))
-            yield FreshDocument(maker.key, seq, time, maker.created, tokens, traits, check)

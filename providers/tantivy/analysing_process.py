@@ -1,0 +1,53 @@
+"""A process that does nothing but analyse texts for the index of another one.
+
+Analysis is computing, and in the process that serves it would take turns with everything else.
+This one is started by :mod:`providers.tantivy.analysing_apart`, says that it is there by an empty
+message, and ends when its input does, when nobody takes its answers, or when it was not asked for a
+while.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import select
+import signal
+import sys
+from contextlib import suppress
+from typing import IO, Final
+
+from providers.tantivy.analysed import analysables_of, analysed, receive, send
+from sessiongraph.event import SessionEvent
+
+IDLE_S: Final = 60
+"""How long a process waits for the next events before it ends; nobody asks one that late."""
+
+
+def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
+    """Analyse what comes until nothing comes any more.
+
+    Nobody asks twice without having heard the first answer, so that what is not read of the
+    requests is in the pipe and not in a buffer.
+    """
+    send(answers, [])
+    while select.select([requests], [], [], IDLE_S)[0]:
+        request = receive(requests)
+        if request is None:
+            return
+        events = (SessionEvent(seq, kind, 0, text) for seq, kind, text in analysables_of(request))
+        send(answers, [analysed(event) for event in events])
+
+
+def main() -> None:
+    """Serve the process that started this one."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is for that process to end this one
+    gc.freeze()
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever prints, prints elsewhere
+    with suppress(BrokenPipeError):
+        serve(sys.stdin.buffer, answers)
+        answers.close()
+
+
+if __name__ == "__main__":
+    main()
