@@ -33,7 +33,7 @@ from sessiongraph.event import (
 IGNORABLE, APPENDS, PAYLOAD_PACKED, STREAM_PACKED, STREAM_APART = 1, 2, 4, 8, 16
 """Bits of a row's flags."""
 
-COMPRESS_FROM: Final = 512
+COMPRESS_FROM: Final = 1024
 """Bytes from which compression is tried; below, it saves less than it costs."""
 
 _KEEP_AT_MOST: Final = 0.9
