@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from sessiongraph.citations import CitedKey, SessionCitation, cited_key
+from sessiongraph.citations import CitedKey, SessionCitation
 from sessiongraph.cover_query import CoverQuery
 from sessiongraph.directories import lies_within
 from sessiongraph.errors import PersistenceFailed, SourceConflict
@@ -215,23 +215,9 @@ class CorpusView:
     async def cited_by(
         self, target_id: str, *, limit: int, after: CitedKey | None = None
     ) -> list[SessionCitation]:
-        """Citations of a session, those that are in memory alone last."""
-        found = await self.reader.cited_by(
-            target_id, limit=limit, after=after, within=self.seen.within
-        )
-        if len(found) < limit:
-            ahead = await self.find(self._live.ahead)
-            unstored = sorted(
-                (
-                    citation
-                    for session in ahead.values()
-                    for citation in session.log.tail_citations()
-                    if citation.target_id == target_id
-                ),
-                key=cited_key,
-            )
-            found += [each for each in unstored if after is None or cited_key(each) > after]
-        return found[:limit]
+        """Citations of a session by committed events: a crash could take back the others."""
+        within = self.seen.within
+        return await self.reader.cited_by(target_id, limit=limit, after=after, within=within)
 
     async def ancestors(self, ids: Collection[str]) -> dict[str, list[LogicalSession]]:
         """For each id its known ancestors, nearest first, up to the first that repeats."""

@@ -10,11 +10,11 @@ a sick disk does not hide what is in memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from sessiongraph.citations import CitingKey, SessionCitation, cited_in, citing_key
+from sessiongraph.citations import CitingKey, SessionCitation
 from sessiongraph.errors import PersistenceFailed, SessionGraphError
 from sessiongraph.event import EventSurface, PlacedEvent, Placement, Seq, SessionEvent
 from sessiongraph.filters import EventSelection
@@ -221,18 +221,10 @@ class TailedLog:
     async def citations(
         self, *, limit: int, after: CitingKey | None = None
     ) -> list[SessionCitation]:
-        """Sessions that the log cites, in order."""
-        found: list[SessionCitation] = []
-        if self._stored is not None:
-            found = await self._reader.citations(self._stored, limit=limit, after=after)
-        found += [
-            each for each in self.tail_citations() if after is None or citing_key(each) > after
-        ]
-        return found[:limit]
-
-    def tail_citations(self) -> Iterator[SessionCitation]:
-        """Citations in events that are in memory alone."""
-        return cited_in(self._tail.events.values())
+        """Sessions that the stored part cites, in order: a crash could take back the others."""
+        if self._stored is None:
+            return []
+        return await self._reader.citations(self._stored, limit=limit, after=after)
 
     async def replaced_by(self, seq: Seq) -> list[Seq]:
         """The nodes that the event removed itself, in model order."""

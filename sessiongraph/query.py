@@ -198,12 +198,10 @@ class Observation:
         target_id = session.session_id
 
         async def find(limit: int, after: list[Any] | None) -> list[SessionCitation]:
-            key = None
-            if after is not None:
-                key = (int(after[0]), str(after[1]), int(after[2]), int(after[3]))
+            key = None if after is None else (int(after[0]), int(after[1]), int(after[2]))
             return await self._view.cited_by(target_id, limit=limit, after=key)
 
-        return await self._page_of_citations("cited by", target_id, request, find, cited_key)
+        return await self._page_of_citations("citing", target_id, request, find, cited_key)
 
     async def _page_of_citations(
         self,

@@ -18,13 +18,7 @@ from typing import Any, TypeVar
 from msgspec.structs import replace as changed
 
 from sessiongraph.carried import carried_in
-from sessiongraph.citations import (
-    CitedKey,
-    CitingKey,
-    SessionCitation,
-    cited_in,
-    cited_key,
-)
+from sessiongraph.citations import CitedKey, CitingKey, SessionCitation, cited_key
 from sessiongraph.cover_query import CoverQuery
 from sessiongraph.errors import LogConflict
 from sessiongraph.event import (
@@ -39,7 +33,7 @@ from sessiongraph.event import (
 )
 from sessiongraph.filters import Availability, EventSelection, Range, SessionSelection
 from sessiongraph.header import EpochMillis, SessionHeader
-from sessiongraph.payloads import Shape, is_human_prompt, shape_of
+from sessiongraph.payloads import Shape, citations_of, is_human_prompt, shape_of
 from sessiongraph.placed_entry import PlacedEntry
 from sessiongraph.ports import (
     ChildLink,
@@ -155,6 +149,19 @@ class PlainLog:
             self.handle, self.epoch, self.header, self.last_seq, self.title, self.prompted_at
         )
 
+    @cached_property
+    def citations(self) -> list[SessionCitation]:
+        return [
+            SessionCitation(
+                self.header.session_id, event.seq, ordinal, each.target_id, each.label,
+                each.captured_through_seq, self.handle,
+            )
+            for event in self.events
+            if event.type == "user/message"
+            and shape_of(event.type, event.data) is Shape.USER_MESSAGE
+            for ordinal, each in enumerate(citations_of(event.data))
+        ]  # fmt: skip
+
     def placed(self, event: SessionEvent) -> PlacedEvent:
         return PlacedEvent(self.header.session_id, event, self.fold.placement(event.seq))
 
@@ -215,9 +222,7 @@ class PlainReader:
     ) -> list[SessionCitation]:
         log = self.log_of(session)
         found = [
-            replace(each, log=session.log)
-            for each in cited_in([log.placed(event) for event in log.events])
-            if after is None or (each.seq, each.ordinal) > after
+            each for each in log.citations if after is None or (each.seq, each.ordinal) > after
         ]
         return found[:limit]
 
@@ -231,9 +236,9 @@ class PlainReader:
     ) -> list[SessionCitation]:
         logs = [log for log in self._logs.values() if plain_within(log.header.cwd, within)]
         found = [
-            replace(each, log=log.stored.log)
+            each
             for log in sorted(logs, key=lambda log: log.stored.log)
-            for each in cited_in([log.placed(event) for event in log.events])
+            for each in log.citations
             if each.target_id == target_id
         ]
         return [each for each in found if after is None or cited_key(each) > after][:limit]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from typing import Any, Final
+from typing import Final
 
 from providers.sqlite import directories
 from providers.sqlite.codec import from_octets, to_octets
@@ -52,9 +52,7 @@ def citations_of(
     within: Within,
 ) -> list[SessionCitation]:
     """The next citations of a session by stored logs."""
-    key: tuple[Any, ...] = (_BEFORE_ALL,) * 3
-    if after is not None:
-        key = (after[0], after[2], after[3])
+    key = (_BEFORE_ALL,) * 3 if after is None else after
     inside, places = "1", []
     if within is not None:
         inside, places = directories.is_within(within), directories.values_of(within)

@@ -38,7 +38,7 @@ def full_log() -> list[Entry]:
     A large message with its stream apart (7), a run (3 to 5), a replacement of 0, 2 and 6 (10) and
     one of a replacement (14), cited ranges, a title, citations of other sessions, a pruned result.
     """
-    stream = [{"type": "text-chunks", "time0": 1, "index": 0, "dt": [], "texts": ["ab" * 400]}]
+    stream = [{"type": "text-chunks", "time0": 1, "index": 0, "dt": [], "texts": ["ab" * 800]}]
     words = [{"type": "text", "text": "many words " * 90}]
     said = {"turn": 1, "step": 1, "message": {"id": "a", "role": "assistant", "content": words}}
     cites = {"sessionId": "other", "label": "the other", "capturedThroughSeq": 3}
