@@ -124,7 +124,10 @@ class Admission:
         def has_original(hit: Hit) -> bool:
             parent = parents.get((hit.session_id, hit.seq))
             known = None if parent is None else self._known[parent]
-            return known is not None and hit.seq <= known.last_seq
+            if known is None or hit.seq > known.last_seq:
+                return False
+            # What is younger than its copy only took the name of what was copied.
+            return known.header.created_at <= self.session(hit.session_id).header.created_at
 
         return [hit for hit in hits if not has_original(hit)]
 

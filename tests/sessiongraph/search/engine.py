@@ -136,7 +136,7 @@ async def plain_answer(
     include_inherited: bool,
 ) -> set[Key]:
     everyone = await view.sessions(ALL_SESSIONS, SessionOrder.CREATED, limit=10_000)
-    ends = {each.session_id: each.last_seq for each in everyone}
+    known = {each.session_id: each for each in everyone}
     found: set[Key] = set()
     for session in everyone:
         header = session.header
@@ -146,7 +146,12 @@ async def plain_answer(
             continue
         for placed in await session.log.events(ALL_EVENTS, EVERYTHING):
             inherited = placed.seq < (header.seed_length or 0)
-            original = placed.seq <= ends.get(header.parent_session or "", -1)
+            parent = known.get(header.parent_session or "")
+            original = (
+                parent is not None
+                and placed.seq <= parent.last_seq
+                and parent.header.created_at <= header.created_at
+            )
             if inherited and original and not include_inherited:
                 continue
             text = semantic_text(placed.event)

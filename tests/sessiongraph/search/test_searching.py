@@ -438,3 +438,23 @@ def test_copies_in_a_fork_are_left_out_only_while_the_original_is_there(tmp_path
             assert await one.found("original", include_inherited=False) == {"c"}
 
     run(check())
+
+
+def test_a_copy_outlives_its_original_also_where_another_session_takes_the_name(
+    tmp_path: Path,
+) -> None:
+    async def check() -> None:
+        async with searched(tmp_path) as one:
+            writing = one.engine.writing
+            await writing.create(NewSession("a", created_at=1000), DURABLE)
+            await writing.append("a", [said("original")], None, DURABLE)
+            await writing.fork("a", 0, "b")
+            async with one.engine.corpus.observe() as view:
+                copied = (await view.find(["b"]))["b"].header.created_at
+            assert await one.found("original", include_inherited=False) == {"a"}
+            await one.delete("a")
+            await writing.create(NewSession("a", created_at=copied + 1), DURABLE)
+            await writing.append("a", [said("another")], None, DURABLE)
+            assert await one.found("original", include_inherited=False) == {"b"}
+
+    run(check())
