@@ -260,6 +260,20 @@ def m009_sums_without_upserts(db: Database) -> None:
     db.execute(carried.ADDED)
 
 
+@migrations()
+def m010_activity_of_few(db: Database) -> None:
+    """Indexes for lists in the order of activity of the sessions that a filter names.
+
+    Few sessions have a parent or an origin; the others are spared the upkeep.
+    """
+    for column in ("cwd", "source_kind", "parent", "origin"):
+        known = f" AND {column} IS NOT NULL" if column in ("parent", "origin") else ""
+        db.execute(
+            f"CREATE INDEX logs_by_{column}_activity ON logs ({column}, idle, newest, id) "
+            f"WHERE state = 1{known}"
+        )
+
+
 def recognise(connection: sqlite3.Connection, path: str) -> bool:
     """Whether the file is ours; False for an empty one that may become ours.
 

@@ -25,6 +25,9 @@ _NEVER_PROMPTED: Final = 0x3FFFFFFFFFFFFFFF
 _MERGED_AT_MOST: Final = 64
 """Values of a leading filter up to which its lists are merged; beyond, the order's index leads."""
 
+_KNOWN_OF_FEW: Final = frozenset({"parent", "origin"})
+"""Columns whose index for the order of activity holds only the sessions that have a value."""
+
 _KEYS: Final = {
     SessionOrder.CREATED: ("newest", "id"),
     SessionOrder.ACTIVE: ("idle", "newest", "id"),
@@ -124,22 +127,39 @@ def _leads(selection: SessionSelection, order: SessionOrder) -> Iterable[_Lead]:
     inside, places = [], []
     if within is not None:
         inside, places = [directories.is_within(within)], directories.values_of(within)
-    if selection.ids is None and order is SessionOrder.CREATED:
+    if selection.ids is None:
         for column, wanted in candidates:
-            if wanted is not None and len(wanted) <= _MERGED_AT_MOST:
-                table = "logs"
-                if column == "directory":
-                    table, key, inside, places = directories.WITHIN, directories.KEY, [], []
-                ordered = sorted(wanted, key=lambda value: (value is not None, value))
-                return [
-                    _Lead(
-                        table, [f"{column} IS ?", *inside], [_octets(column, value), *places], key
-                    )
-                    for value in ordered
-                ]
+            if wanted is None or len(wanted) > _MERGED_AT_MOST:
+                continue
+            ordered = sorted(wanted, key=lambda value: (value is not None, value))
+            if order is SessionOrder.ACTIVE:
+                if column != "directory":
+                    return [_lead_by_activity(column, each, inside, places) for each in ordered]
+                continue
+            table = "logs"
+            if column == "directory":
+                table, key, inside, places = directories.WITHIN, directories.KEY, [], []
+            return [
+                _Lead(table, [f"{column} IS ?", *inside], [_octets(column, each), *places], key)
+                for each in ordered
+            ]
     if selection.ids is None and within is not None:
         return [_Lead(directories.WITHIN, [directories.one_of(within)], places, key)]
     return [_Lead("logs", inside, places, key)]
+
+
+def _lead_by_activity(column: str, value: Any, inside: list[str], places: list[Any]) -> _Lead:
+    """The sessions with one value of a column; of those without, which are many, the order leads.
+
+    The index is named: without statistics SQLite would rather sort what another one finds.
+    """
+    key = _KEYS[SessionOrder.ACTIVE]
+    if value is None and column in _KNOWN_OF_FEW:
+        table, clauses, values = "logs INDEXED BY logs_by_activity", [f"{column} IS NULL"], []
+    else:
+        table, values = f"logs INDEXED BY logs_by_{column}_activity", [_octets(column, value)]
+        clauses = [f"{column} {'IS' if value is None else '='} ?"]
+    return _Lead(table, [*clauses, *inside], [*values, *places], key)
 
 
 def _conditions(selection: SessionSelection) -> tuple[list[str], list[Any]]:

@@ -164,6 +164,33 @@ def test_a_torn_index_is_set_aside_and_built_anew_while_exact_reads_work(data_di
     assert (data_dir / "index" / "aside" / "meta.json").read_bytes() == b"{"
 
 
+def test_a_server_whose_index_cannot_be_written_is_not_ready_until_it_can(data_dir: Path) -> None:
+    index, moved = data_dir / "index", data_dir / "moved"
+    brief = {"SESSIONGRAPH_SEARCH_COMMIT_MS": "10", "SESSIONGRAPH_SEARCH_WAIT_MS": "500"}
+
+    def code(words: str) -> str | None:
+        errors = server.ask(SEARCH, words=words).get("errors")
+        return None if errors is None else str(errors[0]["extensions"]["code"])
+
+    with serving(data_dir, environment=brief) as server:
+        server.ask(CREATE)
+        assert code("harbor") is None
+        index.rename(moved)
+        index.write_text("in the way", "utf-8")
+        server.ask(append("a heron"))
+        while code("heron") is None:
+            server.ask(append("another heron"))
+        status, _, body = server.request("GET", "/readyz")
+        told = json.loads(body)
+        assert (status, told["ready"]) == (503, False)
+        assert str(data_dir) not in body.decode()
+        assert server.ask("{ server { sessions } }")["data"]["server"]["sessions"] == 17
+        index.unlink()
+        moved.rename(index)
+        while code("heron") is not None or server.request("GET", "/readyz")[0] != 200:
+            pass
+
+
 def test_a_folder_of_somebody_else_is_refused(data_dir: Path) -> None:
     (data_dir / "index").mkdir()
     (data_dir / "index" / "diary.txt").write_text("mine", "utf-8")
