@@ -40,9 +40,7 @@ def test_no_list_is_sorted_by_itself(tmp_path: Path, name: str, order: SessionOr
         asked: list[str] = []
         connection.set_trace_callback(asked.append)
         selection = ALL_SESSIONS.narrowed(**FILTERS[name])
-        assert (
-            list_sessions(connection, selection, order, limit=50, after=None, before=None) == []
-        )
+        assert list_sessions(connection, selection, order, limit=50, after=None, before=None) == []
         connection.set_trace_callback(None)
         (statement,) = asked
         plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}")]
