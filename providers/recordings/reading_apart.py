@@ -17,9 +17,7 @@ some megabytes.
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -30,6 +28,7 @@ from typing import Final
 
 import structlog
 
+from providers.processes import end, started
 from providers.recordings.reading_messages import (
     EntriesRead,
     ReadingRefused,
@@ -66,10 +65,6 @@ KEPT_S: Final = 30
 
 _MODULE: Final = "providers.recordings.reading_process"
 _TO_END_S: Final = 1
-
-_PIPE_BYTES: Final = 512 * 1024
-"""How far a process may be ahead, where the system can be told: two messages, so that neither side
-waits while the other one computes."""
 
 
 class ReadingApart:
@@ -176,16 +171,7 @@ class _Process:
     """One process that reads."""
 
     def __init__(self) -> None:
-        # Its own session: what a terminal tells this process is not for that one. And it finds
-        # modules where this one does, not in whatever directory it is started in.
-        self._process = subprocess.Popen(
-            [sys.executable or "python3", "-P", "-m", _MODULE],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))},
-            start_new_session=True,
-            pipesize=_PIPE_BYTES,
-        )
+        self._process = started(_MODULE)
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._requests, self._answers = self._process.stdin, self._process.stdout
@@ -237,11 +223,7 @@ class _Process:
 
     def end(self) -> None:
         """Let it end now, whatever it does."""
-        self._process.kill()
-        self._process.wait()
-        for pipe in (self._requests, self._answers):
-            with suppress(OSError):  # a request that nobody took
-                pipe.close()
+        end(self._process)
 
 
 class _NotStarted(Exception):

@@ -10,17 +10,14 @@ from __future__ import annotations
 
 import fcntl
 import gc
-import os
 import pickle
 import select
-import signal
-import sys
 import termios
 from array import array
 from collections import Counter
-from contextlib import suppress
 from typing import IO, Final
 
+from providers.processes import answering
 from providers.recordings.reading_messages import (
     Answer,
     EntriesRead,
@@ -124,14 +121,9 @@ def _has_time(answers: IO[bytes]) -> bool:
 
 def main() -> None:
     """Serve the process that started this one."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is for that process to end this one
-    gc.freeze()
     gc.set_threshold(_COLLECTED_EVERY)
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # whatever prints, prints elsewhere
-    with suppress(BrokenPipeError):
-        serve(sys.stdin.buffer, answers)
-        answers.close()
+    with answering() as (requests, answers):
+        serve(requests, answers)
 
 
 if __name__ == "__main__":

@@ -7,10 +7,8 @@ nobody waits for that, and everything once a process could not be started or end
 
 from __future__ import annotations
 
-import os
 import select
 import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -18,6 +16,7 @@ from typing import Final
 
 import structlog
 
+from providers.processes import end, started
 from providers.tantivy.analysed import (
     NO_TEXT,
     Analysable,
@@ -39,9 +38,6 @@ KEPT_S: Final = 30
 """How long a process may have had nothing to do and is asked again; by itself it ends later."""
 
 _MODULE: Final = "providers.tantivy.analysing_process"
-
-_PIPE_BYTES: Final = 512 * 1024
-"""So much of a message is passed in one go, where the system can be told."""
 
 
 class AnalysingApart:
@@ -88,17 +84,21 @@ class AnalysingApart:
                     ]
         return [analysed(event) for event in events]
 
+    def stop(self) -> None:
+        """Analyse everything here from now on, what another process was asked for too.
+
+        For any thread; the one that analyses still has to :meth:`end` it.
+        """
+        self._is_allowed = False
+        process = self._process
+        if process is not None:
+            process.kill()
+
     def end(self) -> None:
         """Let the other process end now, whatever it does."""
         process, self._process = self._process, None
-        if process is None:
-            return
-        process.kill()
-        process.wait()
-        for pipe in (process.stdin, process.stdout):
-            assert pipe is not None
-            with suppress(OSError):  # a request that nobody took
-                pipe.close()
+        if process is not None:
+            end(process)
 
     def _ask(self, events: Sequence[Analysable]) -> list[Analysed] | None:
         """What the other process answers; None where there is none yet, or none any more."""
@@ -128,20 +128,13 @@ class AnalysingApart:
         """A process that was started now."""
         self._is_there, self._asked_at = False, time.monotonic()
         try:
-            # Its own session: what a terminal tells this process is not for that one. And it finds
-            # modules where this one does, not in whatever directory it is started in.
-            self._process = subprocess.Popen(
-                [sys.executable or "python3", "-P", "-m", _MODULE],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))},
-                start_new_session=True,
-                pipesize=_PIPE_BYTES,
-            )
+            self._process = started(_MODULE)
         except OSError as error:
             self._give_up(error.strerror or str(error))
         return self._process
 
     def _give_up(self, reason: str) -> None:
-        self._is_allowed = False
-        _log.warning("texts are analysed in this process: no other can be used", reason=reason)
+        if self._is_allowed:
+            self._is_allowed = False
+            told = "texts are analysed in this process: no other can be used"
+            _log.warning(told, reason=reason)

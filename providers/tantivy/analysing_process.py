@@ -8,14 +8,10 @@ while.
 
 from __future__ import annotations
 
-import gc
-import os
 import select
-import signal
-import sys
-from contextlib import suppress
 from typing import IO, Final
 
+from providers.processes import answering
 from providers.tantivy.analysed import analysables_of, analysed, receive, send
 from sessiongraph.event import SessionEvent
 
@@ -40,13 +36,8 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
 
 def main() -> None:
     """Serve the process that started this one."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is for that process to end this one
-    gc.freeze()
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # whatever prints, prints elsewhere
-    with suppress(BrokenPipeError):
-        serve(sys.stdin.buffer, answers)
-        answers.close()
+    with answering() as (requests, answers):
+        serve(requests, answers)
 
 
 if __name__ == "__main__":

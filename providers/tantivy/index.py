@@ -195,6 +195,7 @@ class TantivyIndex:
                 writer.wait_merging_threads()
             self._drop()
 
+        self._analyse.stop()
         await self._in(self._thread, _nothing)
         await self._in(self._slow_thread, end)
         self._end_threads()

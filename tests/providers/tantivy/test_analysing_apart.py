@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -96,6 +97,18 @@ def test_a_process_that_was_killed_is_not_missed() -> None:
         assert analyse(asked) == [analysed(event) for event in asked]
         assert analyse.pid is None
         assert analyse(asked) == [analysed(event) for event in asked]
+
+
+def test_who_stops_does_not_wait_for_a_process_that_hangs() -> None:
+    with apart() as analyse, capture_logs() as logged, ThreadPoolExecutor(1) as thread:
+        asked = [says(0, "before"), says(1, "after")]
+        assert analyse(asked[:1]) == [analysed(asked[0])]
+        assert analyse.pid is not None
+        os.kill(analyse.pid, signal.SIGSTOP)
+        answer = thread.submit(analyse, asked)
+        analyse.stop()
+        assert answer.result(BEGINS_WITHIN_S) == [analysed(event) for event in asked]
+    assert logged == []
 
 
 def test_one_that_cannot_be_started_is_not_missed(monkeypatch: pytest.MonkeyPatch) -> None:
