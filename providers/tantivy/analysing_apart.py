@@ -12,7 +12,7 @@ import subprocess
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Final
+from typing import IO, Final
 
 import structlog
 
@@ -112,7 +112,7 @@ class AnalysingApart:
         answer = None
         with suppress(BrokenPipeError):
             if not self._is_there:
-                if not select.select([process.stdout], [], [], self._begins_within_s)[0]:
+                if not _has_said_something(process.stdout, self._begins_within_s):
                     return None
                 self._is_there = receive(process.stdout) is not None
             send(process.stdin, events)
@@ -138,3 +138,11 @@ class AnalysingApart:
             self._is_allowed = False
             told = "texts are analysed in this process: no other can be used"
             _log.warning(told, reason=reason)
+
+
+def _has_said_something(pipe: IO[bytes], within_s: float) -> bool:
+    """Whether something can be read, or nothing will ever be; of a pipe of any number, which
+    ``select`` is not."""
+    poll = select.poll()
+    poll.register(pipe, select.POLLIN)
+    return bool(poll.poll(within_s * 1000))

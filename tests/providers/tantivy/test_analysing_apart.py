@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from io import BytesIO
 from pathlib import Path
 
@@ -29,6 +30,7 @@ from tests.contracts.search_index import asking, found, learn, says, texts, told
 from tests.strategies import json_text, json_values
 
 BEGINS_WITHIN_S = 60
+_MANY_FILES = 1100
 UNPARSED = SessionEvent(7, "user/message", 1000, b"{")
 
 events = st.builds(says, st.integers(0, 2**40), texts) | st.builds(
@@ -97,6 +99,20 @@ def test_a_process_that_was_killed_is_not_missed() -> None:
         assert analyse(asked) == [analysed(event) for event in asked]
         assert analyse.pid is None
         assert analyse(asked) == [analysed(event) for event in asked]
+
+
+def test_a_process_is_asked_however_many_files_are_open() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < _MANY_FILES + 100:
+        pytest.skip("so many files cannot be opened here")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, _MANY_FILES + 100), hard))
+    with ExitStack() as files:
+        files.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        for _ in range(_MANY_FILES):
+            files.enter_context(Path(os.devnull).open("rb"))
+        analyse = files.enter_context(apart())
+        assert analyse([says(0, "many")]) == [analysed(says(0, "many"))]
+        assert analyse.pid is not None
 
 
 def test_who_stops_does_not_wait_for_a_process_that_hangs() -> None:
