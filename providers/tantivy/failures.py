@@ -31,4 +31,7 @@ class IndexFailures:
         if error is None or isinstance(error, IndexFailed):
             return
         if isinstance(error, Exception) or type(error).__name__ == "PanicException":
-            raise IndexFailed(f"the index could not be {self._done}: {error}") from error
+            # The frames of it would keep the writer, and the next one could not have its lock.
+            del where
+            cause = error.with_traceback(None)
+            raise IndexFailed(f"the index could not be {self._done}: {error}") from cause

@@ -7,15 +7,19 @@ import gc
 import json
 import shutil
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from providers.tantivy.analysed import Analysed
+from providers.tantivy.analysing_apart import AnalysingApart
 from providers.tantivy.checksums import damaged_files
 from providers.tantivy.documents import tokens_of
 from providers.tantivy.index import TantivyIndex
 from sessiongraph.errors import IndexFailed, InvalidConfig
+from sessiongraph.event import SessionEvent
 from sessiongraph.search.ports import Forget, Watermark
 from tests.contracts.search_index import asking, found, learn, told
 from tests.plain_store import run
@@ -304,3 +308,24 @@ def test_a_commit_whose_caller_has_left_is_done_before_the_index_is_closed(tmp_p
     run(scenario())
     gc.collect()
     assert complaints == []
+
+
+def test_a_failure_while_writing_costs_what_was_not_committed_and_nothing_else(
+    tmp_path: Path,
+) -> None:
+    class Failing(AnalysingApart):
+        def __call__(self, events: Sequence[SessionEvent]) -> list[Analysed]:
+            raise ValueError("it cannot be done")
+
+    async def check() -> None:
+        await write(tmp_path / "index", "apple")
+        index = TantivyIndex.open(tmp_path / "index", BYTES, Failing(0))
+        with pytest.raises(IndexFailed, match="it cannot be done") as failure:
+            await index.apply([learn("s2", "pear")])
+        await index.recover()
+        assert failure.value.__cause__ is not None
+        assert await found(index.observe(), asking("apple")) == {("s1", 1, 0)}
+        assert not (tmp_path / "index" / "aside").exists()
+        await index.close()
+
+    run(check())
