@@ -28,7 +28,7 @@ from typing import Final
 
 import structlog
 
-from providers.processes import end, started
+from providers.processes import KEPT_S, end, started
 from providers.recordings.reading_messages import (
     EntriesRead,
     ReadingRefused,
@@ -59,9 +59,6 @@ STARTED_FROM_BYTES: Final = 1024 * 1024
 
 USED_FROM_BYTES: Final = 64 * 1024
 """How much of it, for a process that is there already."""
-
-KEPT_S: Final = 30
-"""How long a process may have had nothing to do and is asked again; by itself it ends later."""
 
 _MODULE: Final = "providers.recordings.reading_process"
 _TO_END_S: Final = 1

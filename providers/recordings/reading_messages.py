@@ -1,6 +1,6 @@
 """What a process that reads recordings and the one that asked for it say to each other.
 
-A message is a kind, its length and its content, through a pipe. Entries, which are nearly all of
+Messages go through a pipe (:mod:`providers.processes`). Entries, which are nearly all of
 it, travel as columns of plain values, of which whole rows are made without a step of the
 interpreter for each: that costs a tenth of reading them. Both ends are the same program run by the
 same interpreter, so nothing here outlives either of them.
@@ -13,9 +13,9 @@ import pickle
 from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
-from struct import Struct
 from typing import IO, Any, Final, Literal
 
+from providers.processes import receive_message, send_message
 from sessiongraph.event import APPEND, DeltaKind, DeltaRun, Entry, SessionEvent, SurfaceOp
 from sessiongraph.header import SessionHeader
 from sessiongraph.placed_entry import Prepare, Prepared
@@ -29,7 +29,6 @@ from sessiongraph.recordings import (
 
 _ENTRIES: Final = b"e"
 _OTHER: Final = b"o"
-_FRAME: Final = Struct(">cQ")
 
 _NO_REFERENCES: Final = 2
 """The version of marshal that does not look for equal objects: columns have few."""
@@ -108,20 +107,15 @@ def send(pipe: IO[bytes], message: ReadRequest | Answer) -> None:
         kind, content = _ENTRIES, marshal.dumps((message.octets, *columns), _NO_REFERENCES)
     else:
         kind, content = _OTHER, pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
-    pipe.write(_FRAME.pack(kind, len(content)))
-    pipe.write(content)
-    pipe.flush()
+    send_message(pipe, kind, content)
 
 
 def receive(pipe: IO[bytes]) -> Any:
     """The next message; None where the other end has closed the pipe, in the middle of one too."""
-    frame = pipe.read(_FRAME.size)
-    if len(frame) < _FRAME.size:
+    message = receive_message(pipe)
+    if message is None:
         return None
-    kind, length = _FRAME.unpack(frame)
-    content = pipe.read(length)
-    if len(content) < length:
-        return None
+    kind, content = message
     if kind == _ENTRIES:
         octets, *columns = marshal.loads(content)
         return EntriesRead(octets, _entries_of(*columns))

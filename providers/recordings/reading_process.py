@@ -11,13 +11,12 @@ from __future__ import annotations
 import fcntl
 import gc
 import pickle
-import select
 import termios
 from array import array
 from collections import Counter
 from typing import IO, Final
 
-from providers.processes import answering
+from providers.processes import IDLE_S, answering, can_be_read
 from providers.recordings.reading_messages import (
     Answer,
     EntriesRead,
@@ -40,9 +39,6 @@ from sessiongraph.recordings import (
 )
 from sessiongraph.redaction import Redaction
 
-IDLE_S: Final = 60
-"""How long a process waits for the next request before it ends; nobody asks one that late."""
-
 _ENTRIES_AT_ONCE: Final = 250
 _BYTES_AT_ONCE: Final = 256 * 1024
 """Where a message ends: whichever is reached first. A run counts 16 bytes a member."""
@@ -59,7 +55,7 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
     """
     send(answers, Ready())
     known: dict[bytes, RecordingReader] = {}
-    while select.select([requests], [], [], IDLE_S)[0]:
+    while can_be_read(requests, IDLE_S):
         request = receive(requests)
         if request is None:
             return

@@ -116,10 +116,11 @@ def _by_directory(selection: SessionSelection) -> SessionSelection:
 
 def _leads(selection: SessionSelection, order: SessionOrder) -> Iterable[_Lead]:
     """The lists to merge: one for each value of the leading filter, else the order's own index."""
+    by_activity = order is SessionOrder.ACTIVE
     candidates: tuple[tuple[str, frozenset[Any] | None], ...] = (
         ("parent", selection.parents),
         ("cwd", selection.cwds),
-        ("directory", selection.within),
+        ("directory", None if by_activity else selection.within),
         ("origin", selection.origins),
         ("source_kind", selection.sources),
     )
@@ -132,10 +133,8 @@ def _leads(selection: SessionSelection, order: SessionOrder) -> Iterable[_Lead]:
             if wanted is None or len(wanted) > _MERGED_AT_MOST:
                 continue
             ordered = sorted(wanted, key=lambda value: (value is not None, value))
-            if order is SessionOrder.ACTIVE:
-                if column != "directory":
-                    return [_lead_by_activity(column, each, inside, places) for each in ordered]
-                continue
+            if by_activity:
+                return [_lead_by_activity(column, each, inside, places) for each in ordered]
             table = "logs"
             if column == "directory":
                 table, key, inside, places = directories.WITHIN, directories.KEY, [], []

@@ -1,23 +1,23 @@
 """What the index keeps of an event's text, and how a process is asked for it by another one.
 
-A message is its length and its content, through a pipe: events one way, what came of each of them
-the other way, in the same order. Both ends are the same program run by the same interpreter.
+Messages go through a pipe (:mod:`providers.processes`): events one way, what came of each of them
+the other way, in the same order.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from struct import Struct
 from typing import IO, Final
 
 import msgspec
 
+from providers.processes import receive_message, send_message
 from providers.tantivy.documents import tokens_of
 from sessiongraph.event import SessionEvent
 from sessiongraph.search.ports import check_of
 from sessiongraph.text import semantic_text
 
-_LENGTH: Final = Struct(">Q")
+_EVENTS: Final = b"e"
 
 
 class Analysed(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -57,17 +57,10 @@ def send(pipe: IO[bytes], message: Iterable[Analysable] | Iterable[Analysed]) ->
     Raises:
         OSError: nobody reads the other end any more.
     """
-    content = msgspec.msgpack.encode(message)
-    pipe.write(_LENGTH.pack(len(content)))
-    pipe.write(content)
-    pipe.flush()
+    send_message(pipe, _EVENTS, msgspec.msgpack.encode(message))
 
 
 def receive(pipe: IO[bytes]) -> bytes | None:
     """The content of the next message; None where the other end was closed, in the middle too."""
-    length = pipe.read(_LENGTH.size)
-    if len(length) < _LENGTH.size:
-        return None
-    (octets,) = _LENGTH.unpack(length)
-    content = pipe.read(octets)
-    return content if len(content) == octets else None
+    message = receive_message(pipe)
+    return None if message is None else message[1]

@@ -7,16 +7,15 @@ nobody waits for that, and everything once a process could not be started or end
 
 from __future__ import annotations
 
-import select
 import subprocess
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import IO, Final
+from typing import Final
 
 import structlog
 
-from providers.processes import end, started
+from providers.processes import KEPT_S, can_be_read, end, started
 from providers.tantivy.analysed import (
     NO_TEXT,
     Analysable,
@@ -33,9 +32,6 @@ _log: Final = structlog.get_logger(__name__)
 
 USED_FROM_BYTES: Final = 8 * 1024
 """Payload of events that are analysed together from which another process is asked."""
-
-KEPT_S: Final = 30
-"""How long a process may have had nothing to do and is asked again; by itself it ends later."""
 
 _MODULE: Final = "providers.tantivy.analysing_process"
 
@@ -73,16 +69,8 @@ class AnalysingApart:
         Raises:
             CorruptSession: what is stored of an event cannot be read.
         """
-        if self._is_allowed:
-            with_text = [event for event in events if event.type in SEMANTIC_TYPES]
-            if sum(len(event.payload) for event in with_text) >= self._used_from:
-                answer = self._ask([(each.seq, each.type, each.payload) for each in with_text])
-                if answer is not None:
-                    known = iter(answer)
-                    return [
-                        next(known) if event.type in SEMANTIC_TYPES else NO_TEXT for event in events
-                    ]
-        return [analysed(event) for event in events]
+        answer = self._analysed_apart(events) if self._is_allowed else None
+        return [analysed(event) for event in events] if answer is None else answer
 
     def stop(self) -> None:
         """Analyse everything here from now on, what another process was asked for too.
@@ -100,6 +88,17 @@ class AnalysingApart:
         if process is not None:
             end(process)
 
+    def _analysed_apart(self, events: Sequence[SessionEvent]) -> list[Analysed] | None:
+        """The same by the other process; None where it is for this one."""
+        with_text = [event for event in events if event.type in SEMANTIC_TYPES]
+        if sum(len(event.payload) for event in with_text) < self._used_from:
+            return None
+        answer = self._ask([(each.seq, each.type, each.payload) for each in with_text])
+        if answer is None:
+            return None
+        known = iter(answer)
+        return [next(known) if event.type in SEMANTIC_TYPES else NO_TEXT for event in events]
+
     def _ask(self, events: Sequence[Analysable]) -> list[Analysed] | None:
         """What the other process answers; None where there is none yet, or none any more."""
         if time.monotonic() - self._asked_at >= KEPT_S:
@@ -112,7 +111,7 @@ class AnalysingApart:
         answer = None
         with suppress(BrokenPipeError):
             if not self._is_there:
-                if not _has_said_something(process.stdout, self._begins_within_s):
+                if not can_be_read(process.stdout, self._begins_within_s):
                     return None
                 self._is_there = receive(process.stdout) is not None
             send(process.stdin, events)
@@ -138,11 +137,3 @@ class AnalysingApart:
             self._is_allowed = False
             told = "texts are analysed in this process: no other can be used"
             _log.warning(told, reason=reason)
-
-
-def _has_said_something(pipe: IO[bytes], within_s: float) -> bool:
-    """Whether something can be read, or nothing will ever be; of a pipe of any number, which
-    ``select`` is not."""
-    poll = select.poll()
-    poll.register(pipe, select.POLLIN)
-    return bool(poll.poll(within_s * 1000))

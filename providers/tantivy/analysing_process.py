@@ -8,15 +8,11 @@ while.
 
 from __future__ import annotations
 
-import select
-from typing import IO, Final
+from typing import IO
 
-from providers.processes import answering
+from providers.processes import IDLE_S, answering, can_be_read
 from providers.tantivy.analysed import analysables_of, analysed, receive, send
 from sessiongraph.event import SessionEvent
-
-IDLE_S: Final = 60
-"""How long a process waits for the next events before it ends; nobody asks one that late."""
 
 
 def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
@@ -26,7 +22,7 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
     requests is in the pipe and not in a buffer.
     """
     send(answers, [])
-    while select.select([requests], [], [], IDLE_S)[0]:
+    while can_be_read(requests, IDLE_S):
         request = receive(requests)
         if request is None:
             return

@@ -68,7 +68,7 @@ class TantivyIndex:
     """See :class:`sessiongraph.search.ports.SearchIndex`."""
 
     def __init__(
-        self, folder: IndexFolder, writer_bytes: int | None, analyse: AnalysingApart
+        self, folder: IndexFolder, writer_bytes: int | None, analyse: AnalysingApart | None = None
     ) -> None:
         self._folder = folder
         self._writer_bytes = writer_bytes
@@ -76,7 +76,7 @@ class TantivyIndex:
         self._slow_thread = ThreadPoolExecutor(
             1, thread_name_prefix="index-committer", initializer=give_way
         )
-        self._analyse = analyse
+        self._analyse = analyse or AnalysingApart(processes=0)
         self._writing = threading.Lock()
         self._logs = KnownLogs()
         self._index: tantivy.Index | None = None
@@ -100,7 +100,7 @@ class TantivyIndex:
         """
         folder = IndexFolder(path)
         folder.prepare()
-        index = cls(folder, writer_bytes, analyse or AnalysingApart(processes=0))
+        index = cls(folder, writer_bytes, analyse)
         try:
             index._slow_thread.submit(index._open_or_set_aside).result()
         except BaseException:
@@ -121,7 +121,7 @@ class TantivyIndex:
         folder = IndexFolder(path)
         if not folder.is_usable():
             raise IndexFailed("there is no full-text index yet")
-        index = cls(folder, None, AnalysingApart(processes=0))
+        index = cls(folder, None)
         try:
             with IndexFailures("opened"):
                 index._open()
