@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from resolvers.view_loading import ViewLoading, WantedViews
@@ -28,6 +29,9 @@ V = TypeVar("V")
 
 LoadMany = Callable[[Sequence[K]], Awaitable[Mapping[K, V | SessionGraphError]]]
 """Answers for many keys at once; one without an answer is left out, a failed one has its error."""
+
+Observe = Callable[[], Awaitable[Observation]]
+"""Gives the one observation of the operation."""
 
 PayloadKey = tuple[str, Seq]
 """One event: the id of its session and its seq."""
@@ -92,11 +96,17 @@ class Loaders:
     views: of projections.
     """
 
-    def __init__(self, observe: Callable[[], Awaitable[Observation]], views: ViewLoading) -> None:
-        self._observe = observe
-        self.sessions: BatchLoader[str, LogicalSession] = BatchLoader(self._find_sessions)
-        self.lineages: BatchLoader[LogicalSession, Lineage] = BatchLoader(self._trace_lineages)
-        self.payloads: BatchLoader[PayloadKey, bytes] = BatchLoader(self._read_payloads)
+    def __init__(self, observe: Observe, views: ViewLoading) -> None:
+        # Nothing here refers back to us, so that all of it goes with the operation.
+        self.sessions: BatchLoader[str, LogicalSession] = BatchLoader(
+            partial(_find_sessions, observe)
+        )
+        self.lineages: BatchLoader[LogicalSession, Lineage] = BatchLoader(
+            partial(_trace_lineages, observe)
+        )
+        self.payloads: BatchLoader[PayloadKey, bytes] = BatchLoader(
+            partial(_read_payloads, observe)
+        )
         self.views: BatchLoader[WantedViews, Snapshot] = BatchLoader(views.load)
 
     async def aclose(self) -> None:
@@ -106,28 +116,31 @@ class Loaders:
         await self.payloads.aclose()
         await self.views.aclose()
 
-    async def _find_sessions(self, ids: Sequence[str]) -> Mapping[str, LogicalSession]:
-        return await (await self._observe()).find(ids)
 
-    async def _trace_lineages(
-        self, sessions: Sequence[LogicalSession]
-    ) -> Mapping[LogicalSession, Lineage | SessionGraphError]:
-        found = await (await self._observe()).lineages(sessions)
-        return {session: found[session.session_id] for session in sessions}
+async def _find_sessions(observe: Observe, ids: Sequence[str]) -> Mapping[str, LogicalSession]:
+    return await (await observe()).find(ids)
 
-    async def _read_payloads(
-        self, keys: Sequence[PayloadKey]
-    ) -> Mapping[PayloadKey, bytes | SessionGraphError]:
-        observation = await self._observe()
-        seqs_by_session: defaultdict[str, list[Seq]] = defaultdict(list)
-        for session_id, seq in keys:
-            seqs_by_session[session_id].append(seq)
-        answers: dict[PayloadKey, bytes | SessionGraphError] = {}
-        for session_id, seqs in seqs_by_session.items():
-            try:
-                payloads = await observation.payloads(session_id, seqs)
-            except SessionGraphError as error:
-                answers.update({(session_id, seq): error for seq in seqs})
-            else:
-                answers.update({(session_id, seq): text for seq, text in payloads.items()})
-        return answers
+
+async def _trace_lineages(
+    observe: Observe, sessions: Sequence[LogicalSession]
+) -> Mapping[LogicalSession, Lineage | SessionGraphError]:
+    found = await (await observe()).lineages(sessions)
+    return {session: found[session.session_id] for session in sessions}
+
+
+async def _read_payloads(
+    observe: Observe, keys: Sequence[PayloadKey]
+) -> Mapping[PayloadKey, bytes | SessionGraphError]:
+    observation = await observe()
+    seqs_by_session: defaultdict[str, list[Seq]] = defaultdict(list)
+    for session_id, seq in keys:
+        seqs_by_session[session_id].append(seq)
+    answers: dict[PayloadKey, bytes | SessionGraphError] = {}
+    for session_id, seqs in seqs_by_session.items():
+        try:
+            payloads = await observation.payloads(session_id, seqs)
+        except SessionGraphError as error:
+            answers.update({(session_id, seq): error for seq in seqs})
+        else:
+            answers.update({(session_id, seq): text for seq, text in payloads.items()})
+    return answers

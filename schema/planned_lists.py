@@ -29,6 +29,7 @@ from graphql import (
     GraphQLError,
     GraphQLOutputType,
     GraphQLResolveInfo,
+    GraphQLResolveInfoHelpers,
     GraphQLSchema,
     OperationDefinitionNode,
     SelectionSetNode,
@@ -55,6 +56,19 @@ class PlannedLists(StrawberryGraphQLCoreExecutionContext):
 
     See :mod:`schema.event_variables` for the latter.
     """
+
+    @property
+    def async_helpers(self) -> GraphQLResolveInfoHelpers:
+        """What resolvers are given for what they have to wait for, made for each.
+
+        Kept, it would be in a circle with us: what a client sent, which we hold, would stay in
+        memory until the collector of circles comes by, and have it come by so much more often.
+        """
+        return GraphQLResolveInfoHelpers(self.gather_async_work, self.track_async_work)
+
+    @async_helpers.setter
+    def async_helpers(self, _kept: GraphQLResolveInfoHelpers) -> None:
+        pass
 
     @classmethod
     @override

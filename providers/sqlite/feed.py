@@ -24,7 +24,7 @@ class SqliteCommitFeed:
 
     def __init__(self, readers: Readers) -> None:
         self._readers = readers
-        self._waiting: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = set()
+        self._waiting: dict[asyncio.AbstractEventLoop, set[asyncio.Event]] = {}
         self._closed = False
 
     async def follow(self, after: Position) -> AsyncIterator[list[Commit]]:
@@ -34,8 +34,9 @@ class SqliteCommitFeed:
             PersistenceFailed: the feed cannot be read.
         """
         woken = asyncio.Event()
-        entry = (asyncio.get_running_loop(), woken)
-        self._waiting.add(entry)
+        loop = asyncio.get_running_loop()
+        waiting = self._waiting.setdefault(loop, set())
+        waiting.add(woken)
         try:
             while not self._closed:
                 woken.clear()
@@ -46,16 +47,21 @@ class SqliteCommitFeed:
                 else:
                     await woken.wait()
         finally:
-            self._waiting.discard(entry)
+            waiting.discard(woken)
+            if not waiting:
+                self._waiting.pop(loop, None)
 
     def wake(self) -> None:
-        """Let every follower look again; called by the writer's thread after a commit."""
-        for loop, woken in tuple(self._waiting):
+        """Let every follower look again; called by the writer's thread after a commit.
+
+        Each loop is called once, however many follow in it: every call takes turns with the loop.
+        """
+        for loop, waiting in tuple(self._waiting.items()):
             try:
-                loop.call_soon_threadsafe(woken.set)
+                loop.call_soon_threadsafe(_set_all, waiting)
             except RuntimeError:
-                # The loop of this follower is closed, and the follower with it.
-                self._waiting.discard((loop, woken))
+                # This loop is closed, and its followers with it.
+                self._waiting.pop(loop, None)
 
     def close(self) -> None:
         """End every follower."""
@@ -70,3 +76,8 @@ class SqliteCommitFeed:
             raise PersistenceFailed(f"the feed of commits cannot be read: {error}") from error
         finally:
             self._readers.give_back(connection)
+
+
+def _set_all(events: set[asyncio.Event]) -> None:
+    for event in events:
+        event.set()

@@ -70,7 +70,8 @@ class _Work:
 class Writer:
     """Owns the writing connection of one file.
 
-    committed: called in the writer's thread after each transaction.
+    committed: called in the writer's thread after each transaction, when its jobs are answered: who
+        asked for them waits, who follows can wait a moment longer.
     jobs_together: jobs of each transaction. transactions: how long each took (seconds).
     syncs: how long of that its COMMIT took, which waits for the disk (seconds).
     failures: transactions that the disk refused.
@@ -162,11 +163,14 @@ class Writer:
                     works = [self._bulk.popleft()]
                 else:
                     break
-            self._commit(works, waits_for_disk=is_urgent)
+            is_committed = self._commit(works, waits_for_disk=is_urgent)
             _deliver(works)
+            if is_committed and self.committed is not None:
+                self.committed()
         self._connection.close()
 
-    def _commit(self, works: list[_Work], *, waits_for_disk: bool) -> None:
+    def _commit(self, works: list[_Work], *, waits_for_disk: bool) -> bool:
+        """Execute some jobs in one transaction; False when the disk refused it."""
         begun = time.perf_counter()
         try:
             if waits_for_disk is not self._waits_for_disk:
@@ -189,13 +193,12 @@ class Writer:
             )
             for work in works:
                 work.error = PersistenceFailed(f"the store could not be written: {error}")
-        else:
-            ended = time.perf_counter()
-            self.jobs_together.add(len(works))
-            self.transactions.add(ended - begun)
-            self.syncs.add(ended - executed)
-            if self.committed is not None:
-                self.committed()
+            return False
+        ended = time.perf_counter()
+        self.jobs_together.add(len(works))
+        self.transactions.add(ended - begun)
+        self.syncs.add(ended - executed)
+        return True
 
     def _attempt(self, work: _Work) -> None:
         """Run one job; a job that fails is undone and leaves the others alone.
