@@ -37,6 +37,7 @@ from sessiongraph.projections.filling import fill_checkpoints
 from sessiongraph.projections.ports import CheckpointStore
 from sessiongraph.projections.registry import Registry
 from sessiongraph.projections.service import Projections
+from sessiongraph.recent_events import RecentEvents
 from sessiongraph.writing import Lifecycle, SessionWriting
 
 _log: Final = structlog.get_logger(__name__)
@@ -69,11 +70,12 @@ class LiveServices:
         limits = LiveLimits(
             settings.write_delay_ms, settings.write_retry_ms, settings.unwritten_max_bytes
         )
-        self._sessions = LiveSessions(store, limits, dropped=self.changes.closed)
+        self.recent = RecentEvents()
+        self._sessions = LiveSessions(store, limits, self.changes.closed, self.recent)
         self.files = FollowedFiles(self._sessions, self.changes, time.monotonic)
         self.corpus = Corpus(store, self._sessions)
         self.projections = Projections(
-            registry, store, feed, checkpoints, _projection_limits(settings)
+            registry, store, feed, checkpoints, _projection_limits(settings), self.recent
         )
         told = _Told(self.changes, self.projections)
         self.precedence = Precedence()

@@ -20,6 +20,7 @@ from server.tracing import NO_SPANS, Spans
 from sessiongraph.cursor import CursorCodec
 from sessiongraph.ports import CommitFeed, LogStore, Position
 from sessiongraph.precedence import Precedence
+from sessiongraph.recent_events import RecentEvents
 from sessiongraph.search.indexing import Indexing
 from sessiongraph.search.ports import SearchIndex
 from sessiongraph.search.service import Search, SearchLimits
@@ -55,6 +56,7 @@ def search_over(
     cursors: CursorCodec,
     settle: Callable[[], Awaitable[None]],
     precedence: Precedence | None = None,
+    recent: RecentEvents | None = None,
     through: Position | None = None,
 ) -> Search:
     """The searching service over an index; its indexing is for the caller to run.
@@ -70,6 +72,7 @@ def search_over(
         wait_ms=settings.search_wait_ms,
         on_commit=walks.commit,
         precedence=precedence,
+        recent=recent,
     )
     limits = SearchLimits(settings.page_max, settings.snippet_chars, settings.search_query_max)
     return Search(indexing, walks, cursors, limits, settle, through)
@@ -84,6 +87,7 @@ async def searching(
     cursors: CursorCodec,
     settle: Callable[[], Awaitable[None]],
     precedence: Precedence,
+    recent: RecentEvents,
     spans: Spans = NO_SPANS,
 ) -> AsyncIterator[Search | None]:
     """The searching service of a server while the block lasts; None where it is turned off.
@@ -95,7 +99,7 @@ async def searching(
         yield None
         return
     async with index_open(settings, path, spans) as index:
-        search = search_over(settings, store, feed, index, cursors, settle, precedence)
+        search = search_over(settings, store, feed, index, cursors, settle, precedence, recent)
         running = asyncio.create_task(kept_up("indexing", search.indexing.run), name="indexing")
         try:
             yield search

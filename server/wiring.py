@@ -141,6 +141,7 @@ async def open_for_serving(settings: Settings, directory: DataDirectory) -> Asyn
                     cursors,
                     live.settle,
                     live.precedence,
+                    live.recent,
                     spans,
                 )
             )

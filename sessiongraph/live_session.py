@@ -175,8 +175,8 @@ class LiveSession:
             if each is batch:
                 return
 
-    def settle(self, count: int) -> None:
-        """The first ``count`` batches are on disk."""
+    def settle(self, count: int) -> list[Batch]:
+        """The first ``count`` batches are on disk; answers them."""
         done, self.batches = self.batches[:count], self.batches[count:]
         for batch in done:
             if not batch.acknowledged:
@@ -186,6 +186,7 @@ class LiveSession:
         shown = self._shown
         start = bisect_right(shown, self.committed_seq, key=lambda each: each.entry.seq)
         self._shown = shown[start:]
+        return done
 
     def withdraw(self) -> list[Batch]:
         """Take back every batch behind the last acknowledged one, newest first."""

@@ -24,6 +24,7 @@ from sessiongraph.header import EpochMillis, SessionHeader
 from sessiongraph.live_session import LiveCapture, LiveSession
 from sessiongraph.new_event import NewEvent
 from sessiongraph.ports import LogStore
+from sessiongraph.recent_events import RecentEvents
 
 _log: Final = structlog.get_logger(__name__)
 
@@ -90,14 +91,20 @@ class LiveSessions:
 
     dropped: called with the id of a session that had to be given up, because its log was changed
         by somebody else.
+    recent: is given what was committed.
     """
 
     def __init__(
-        self, store: LogStore, limits: LiveLimits, dropped: Callable[[str], None] | None = None
+        self,
+        store: LogStore,
+        limits: LiveLimits,
+        dropped: Callable[[str], None] | None = None,
+        recent: RecentEvents | None = None,
     ) -> None:
         self._store = store
         self._limits = limits
         self._dropped = dropped
+        self._recent = recent or RecentEvents()
         # Replaced, not changed, when a session comes or goes: an observation keeps what it began
         # with.
         self._held: dict[str, _Held] = {}
@@ -328,7 +335,9 @@ class LiveSessions:
         session = held.session
         if session.epoch is None:
             session.epoch = write.result()
-        session.settle(count)
+        for batch in session.settle(count):
+            events = batch.events()
+            self._recent.add(session.session_id, session.epoch, events, batch.octets)
         self._note_ahead(session)
         still: list[tuple[Seq, asyncio.Future[None]]] = []
         for seq, future in held.waiting:

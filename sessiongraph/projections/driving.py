@@ -7,16 +7,17 @@ for longest are written down and let go again. Sessions that are open are moved 
 are heard of; what is cold, or has grown by much at once, waits for a second task, so that an import
 of ten thousand sessions holds nobody up.
 
-Everything is read from the store. A commit that was made elsewhere is as good as one of our own,
-and a feed that broke is followed again from where it broke: folding goes by seq, and what an
-observation has shown already is not heard of again.
+Everything is read from the store, or is what the store would give, still in memory since it was
+written. A commit that was made elsewhere is as good as one of our own, and a feed that broke is
+followed again from where it broke: folding goes by seq, and what an observation has shown already
+is not heard of again.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Coroutine, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -31,6 +32,7 @@ from sessiongraph.errors import (
     SessionGraphError,
     SessionNotFound,
 )
+from sessiongraph.event import Seq
 from sessiongraph.ports import Commit, CommitFeed, CommitKind, LogStore, Position
 from sessiongraph.projections.checkpointing import CheckpointLimits
 from sessiongraph.projections.cold_queue import ColdQueue
@@ -38,6 +40,7 @@ from sessiongraph.projections.ladder import Ladder, ReadRows
 from sessiongraph.projections.open_session import SLICE_S, SMALL_GAP, OpenSession
 from sessiongraph.projections.ports import CheckpointStore
 from sessiongraph.projections.registry import Registry
+from sessiongraph.recent_events import RecentEvents
 
 _log: Final = structlog.get_logger(__name__)
 
@@ -60,6 +63,7 @@ class ProjectionLimits:
 class Drive:
     """The open sessions of one server, moved on by its commits.
 
+    recent: what need not be read.
     cold: sessions that wait to be looked at.
     """
 
@@ -70,6 +74,7 @@ class Drive:
         feed: CommitFeed,
         checkpoints: CheckpointStore,
         limits: ProjectionLimits,
+        recent: RecentEvents,
     ) -> None:
         self.registry = registry
         self.ladder = Ladder(store, checkpoints)
@@ -79,6 +84,7 @@ class Drive:
         self._feed = feed
         self._checkpoints = checkpoints
         self._limits = limits
+        self._recent = recent
         # Least recently used first.
         self._sessions: OrderedDict[str, OpenSession] = OrderedDict()
         # Watched sessions whose log is gone; the feed has yet to tell how.
@@ -225,9 +231,9 @@ class Drive:
             self.cold.put(session_id, first=True)
         return self._served
 
-    def _sorted(self, commits: Sequence[Commit]) -> dict[str, OpenSession]:
-        """End what ended, let wait what is cold; answers the open sessions that have grown."""
-        grown: dict[str, OpenSession] = {}
+    def _sorted(self, commits: Sequence[Commit]) -> dict[str, tuple[OpenSession, Seq]]:
+        """End what ended, let wait what is cold; answers what is open and grew, and to where."""
+        grown: dict[str, tuple[OpenSession, Seq]] = {}
         for commit in commits:
             session_id = commit.session_id
             self._end_parted(commit)
@@ -242,7 +248,7 @@ class Drive:
                 grown.pop(session_id, None)
                 self._delete(session_id, session)
             elif session is not None and session.is_open:
-                grown[session_id] = session
+                grown[session_id] = session, commit.last_seq
             else:
                 if session is not None:
                     session.doubt()
@@ -276,30 +282,43 @@ class Drive:
             session.doubt()
         self.in_background(self._forget(session_id, session))
 
-    async def _advance(self, grown: Mapping[str, OpenSession]) -> None:
+    async def _advance(self, grown: Mapping[str, tuple[OpenSession, Seq]]) -> None:
+        """Move open sessions on by what is in memory; the others are read."""
+        unread: dict[str, OpenSession] = {}
+        started = perf_counter()
+        for session_id, (session, last) in grown.items():
+            started = await _in_turn(started)
+            events = session.handed_over(self._recent, last)
+            if events is None:
+                unread[session_id] = session
+            else:
+                await self._moved_on(session, session.fold(events))
+        if unread:
+            await self._read_on(unread)
+
+    async def _read_on(self, grown: Mapping[str, OpenSession]) -> None:
         """Move open sessions on, all in one observation; what is long waits."""
-        if not grown:
-            return
         async with self._store.observe() as reader:
             found = await reader.find(grown)
             started = perf_counter()
             for session_id, session in grown.items():
-                if perf_counter() - started > SLICE_S:
-                    await asyncio.sleep(0)
-                    started = perf_counter()
+                started = await _in_turn(started)
                 stored = found.get(session_id)
                 if stored is None or stored.epoch != session.epoch or session.is_current(stored):
                     continue  # a later commit of the feed says what became of it
                 if session.is_moving or stored.last_seq - session.seq > SMALL_GAP:
                     self.cold.put(session_id, first=True)
                     continue
-                self._use(session)
-                try:
-                    await session.advance(reader, stored)
-                except PersistenceFailed:
-                    raise
-                except Exception as error:  # noqa: BLE001 - the other sessions go on
-                    self._give_up(session_id, error)
+                await self._moved_on(session, session.advance(reader, stored))
+
+    async def _moved_on(self, session: OpenSession, folding: Awaitable[None]) -> None:
+        self._use(session)
+        try:
+            await folding
+        except PersistenceFailed:
+            raise
+        except Exception as error:  # noqa: BLE001 - the other sessions go on
+            self._give_up(session.session_id, error)
 
     async def _work_off(self) -> None:
         """Look at what is cold, one session after the other."""
@@ -356,6 +375,14 @@ class Drive:
                 session=session_id,
                 error=error.message,
             )
+
+
+async def _in_turn(started: float) -> float:
+    """Let others have their turn when it is time to; answers since when the loop is ours."""
+    if perf_counter() - started <= SLICE_S:
+        return started
+    await asyncio.sleep(0)
+    return perf_counter()
 
 
 def _replaced(session_id: str) -> LogReplaced:

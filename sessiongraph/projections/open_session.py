@@ -2,8 +2,8 @@
 
 What moves it on is done one at a time, under its lock: opening, folding what was committed, taking
 in units that were registered late. Between two events it is always whole, so a snapshot of it needs
-no waiting. All it folds is read from the store; that a commit was heard of only says that it may be
-worth a look.
+no waiting. All it folds is read from the store, or is what the store would give; that a commit was
+heard of only says that it may be worth a look.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from sessiongraph.projections.pushing import Channel
 from sessiongraph.projections.registry import Registry
 from sessiongraph.projections.routes import Routes
 from sessiongraph.projections.views import Snapshot, View
+from sessiongraph.recent_events import RecentEvents
 
 SMALL_GAP: Final = 100
 """Up to so many new events are read at once, and where they are asked for."""
@@ -148,6 +149,29 @@ class OpenSession:
         async with self._lock:
             await self._take_in_units()
             await self._advance(reader, self._required(stored))
+
+    def handed_over(self, recent: RecentEvents, last: Seq) -> list[SessionEvent] | None:
+        """What its log has gained up to an event, from memory; None when that is to be read."""
+        cells = self._cells
+        if (
+            self._stored is None
+            or cells is None
+            or cells.routes is not self._registry.routes
+            or self._doubted
+            or self.is_moving
+            or last <= cells.seq
+        ):
+            return None
+        return recent.between(self.session_id, self._stored.epoch, cells.seq + 1, last)
+
+    async def fold(self, events: Sequence[SessionEvent]) -> None:
+        """Fold what was :meth:`handed_over`.
+
+        Raises:
+            CorruptSession: there is a gap before the events.
+        """
+        async with self._lock:
+            await self._fold(events)
 
     async def save(self) -> bool:
         """Write a checkpoint and wait for it; answers whether it could be written."""

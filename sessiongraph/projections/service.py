@@ -20,6 +20,7 @@ from sessiongraph.projections.ports import CheckpointStore
 from sessiongraph.projections.pushing import Keys, Place, ViewStream
 from sessiongraph.projections.registry import Registry
 from sessiongraph.projections.views import Change, Snapshot
+from sessiongraph.recent_events import RecentEvents
 
 _log: Final = structlog.get_logger(__name__)
 
@@ -28,6 +29,8 @@ class Projections:
     """The projections of one server.
 
     A program that only reads can use one without ever calling :meth:`run`.
+
+    recent: what need not be read from the store; where nobody writes, nothing.
     """
 
     def __init__(
@@ -37,10 +40,18 @@ class Projections:
         feed: CommitFeed,
         checkpoints: CheckpointStore,
         limits: ProjectionLimits | None = None,
+        recent: RecentEvents | None = None,
     ) -> None:
         self.registry = registry
         self._store = store
-        self._drive = Drive(registry, store, feed, checkpoints, limits or ProjectionLimits())
+        self._drive = Drive(
+            registry,
+            store,
+            feed,
+            checkpoints,
+            limits or ProjectionLimits(),
+            recent or RecentEvents(),
+        )
 
     async def snapshot(self, session_id: str, keys: Collection[str] | None = None) -> Snapshot:
         """All views or the named ones, as of everything that is committed now.

@@ -24,6 +24,7 @@ from sessiongraph.ports import (
     StoredSession,
     WindowRequest,
 )
+from sessiongraph.recent_events import RecentEvents
 from sessiongraph.search.ports import Forget, IndexChange, Learn, Watermark
 from sessiongraph.text import SEMANTIC_TYPES
 
@@ -136,9 +137,15 @@ def slices_of(changes: Sequence[IndexChange]) -> Iterator[list[IndexChange]]:
 
 
 async def changes_of(
-    store: LogStore, commits: Sequence[Commit], give_way: Callable[[], Awaitable[None]]
+    store: LogStore,
+    recent: RecentEvents,
+    commits: Sequence[Commit],
+    give_way: Callable[[], Awaitable[None]],
 ) -> list[IndexChange]:
-    """What several small commits brought, read in one go."""
+    """What several small commits brought, read in one go.
+
+    recent: what need not be read.
+    """
     changes, grown = outcome_of(commits)
     async with store.observe() as reader:
         found = await reader.find(list(grown))
@@ -148,6 +155,13 @@ async def changes_of(
                 continue
             # There may be many, and each is read where we are.
             await give_way()
+            handed_over = recent.between(session_id, growth.epoch, growth.first, growth.last)
+            if handed_over is not None:
+                with_text = [event for event in handed_over if event.type in SEMANTIC_TYPES]
+                for start in range(0, len(with_text), _MOST_PAGE):
+                    events = with_text[start : start + _MOST_PAGE]
+                    changes.append(Learn(stored.header, stored.epoch, events))
+                continue
             async for events in pages_of(reader, stored, growth.first, growth.last):
                 changes.append(Learn(stored.header, stored.epoch, events))
     return changes

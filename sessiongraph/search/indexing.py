@@ -24,6 +24,7 @@ from sessiongraph.distribution import SECONDS, Distribution
 from sessiongraph.errors import IndexFailed, SessionGraphError, first_of
 from sessiongraph.ports import Commit, CommitFeed, LogStore, Position
 from sessiongraph.precedence import Precedence
+from sessiongraph.recent_events import RecentEvents
 from sessiongraph.search.growth import (
     LEAST_PAGE,
     changes_of,
@@ -63,6 +64,7 @@ class Indexing:
     on_commit: called with every commit of the feed when it is read, in order.
     commits: how long each commit of the index took (seconds).
     precedence: of what the index gives way to.
+    recent: what need not be read.
     """
 
     def __init__(
@@ -75,6 +77,7 @@ class Indexing:
         wait_ms: int = 5000,
         on_commit: Callable[[Commit], None] | None = None,
         precedence: Precedence | None = None,
+        recent: RecentEvents | None = None,
     ) -> None:
         self._store = store
         self._feed = feed
@@ -84,6 +87,7 @@ class Indexing:
         self.commits = Distribution(SECONDS)
         self._on_commit = on_commit
         self._precedence = precedence or Precedence()
+        self._recent = recent or RecentEvents()
         self._lock = asyncio.Lock()
         self._news = asyncio.Event()
         self._wanted: Position = 0
@@ -293,7 +297,7 @@ class Indexing:
             for portion in portions_of(commits, first_alone=self._taken.through >= 0):
                 changes = None
                 if len(portion) > 1:
-                    changes = await changes_of(self._store, portion, self._give_way)
+                    changes = await changes_of(self._store, self._recent, portion, self._give_way)
                 if applying is not None:
                     await applying
                     applying = None

@@ -146,6 +146,7 @@ def test_every_transaction_on_disk_is_told_and_no_failed_one(pen: Pen) -> None:
     with pytest.raises(PersistenceFailed):
         pen.writer.submit(insert(1)).result()
     pen.writer.submit(insert(2)).result()
+    pen.writer.close()
     assert told == [[1], [1, 2]]
 
 
