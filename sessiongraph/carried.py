@@ -7,7 +7,6 @@ they are (references.md, "Prepare").
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import msgspec
@@ -34,8 +33,7 @@ _ESCAPED: Final = b"\\u00"
 """What stands in every JSON text with a text block: its type, unless that is written in escapes."""
 
 
-@dataclass(frozen=True, slots=True)
-class CarriedText:
+class CarriedText(msgspec.Struct, frozen=True, gc=False):
     """What one event said.
 
     text: never empty.

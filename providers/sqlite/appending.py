@@ -237,9 +237,8 @@ def _note(batch: Batch, event: SessionEvent, notes: Notes) -> None:
         batch.title = (event.seq, title)
     if is_prompt:
         batch.prompt = (event.seq, event.time)
-    batch.citations.extend(
-        (batch.log, event.seq, ordinal, *citation) for ordinal, citation in enumerate(cited)
-    )
+    for ordinal, citation in enumerate(cited):
+        batch.citations.append((batch.log, event.seq, ordinal, *citation))
 
 
 def covering_blocks(first: Seq, last: Seq) -> Iterator[int]:

@@ -47,8 +47,9 @@ _NONE: Final[TokenSums] = {
 
 
 def _apply(state: TokenUsageState, event: SessionEvent) -> TokenUsageState:
-    step, usage = step_of(event.data), usage_in(event)
-    if step is None or usage is None:
+    usage = usage_in(event)
+    step = None if usage is None else step_of(event.data)
+    if usage is None or step is None:
         return state
     tokens = _tokens_of(usage)
     last = state["last"]
