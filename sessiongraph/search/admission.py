@@ -15,6 +15,7 @@ from sessiongraph.corpus import CorpusView, LogicalSession, admits_session, is_a
 from sessiongraph.event import EventSurface, PlacedEvent, Seq
 from sessiongraph.filters import ALL_SESSIONS, EventSelection, SessionSelection
 from sessiongraph.live_tail import TailedLog
+from sessiongraph.search.copies import Copies
 from sessiongraph.search.ports import Hit
 from sessiongraph.search.walks import Walk
 
@@ -41,6 +42,7 @@ class Admission:
         self._surfaces = events.surfaces
         self._known: dict[str, LogicalSession | None] = {}
         self._admitted: dict[str, LogicalSession] = {}
+        self._copies = Copies(self._known, self._know)
         self.depends_on_placement = (
             events.surfaces is not None and len(events.surfaces & _MOVING) == 1
         )
@@ -61,7 +63,8 @@ class Admission:
         await self._know({hit.session_id for hit in hits})
         passing = self._still_there(hits)
         if not self._include_inherited:
-            passing = await self._own(passing)
+            copies = await self._copies.among(passing)
+            passing = [hit for hit in passing if hit not in copies]
         if self.depends_on_placement:
             passing = await self._placed(passing, walk)
         return passing
@@ -110,26 +113,6 @@ class Admission:
             and (session.epoch == hit.epoch or session.epoch == 0)
             and hit.seq <= session.last_seq
         ]
-
-    async def _own(self, hits: Sequence[Hit]) -> list[Hit]:
-        """Those that are no copies of what the parent still has."""
-        parents: dict[tuple[str, Seq], str] = {}
-        for hit in hits:
-            header = self.session(hit.session_id).header
-            parent = header.parent_session
-            if parent is not None and hit.seq < (header.seed_length or 0):
-                parents[hit.session_id, hit.seq] = parent
-        await self._know(set(parents.values()))
-
-        def has_original(hit: Hit) -> bool:
-            parent = parents.get((hit.session_id, hit.seq))
-            known = None if parent is None else self._known[parent]
-            if known is None or hit.seq > known.last_seq:
-                return False
-            # What is younger than its copy only took the name of what was copied.
-            return known.header.created_at <= self.session(hit.session_id).header.created_at
-
-        return [hit for hit in hits if not has_original(hit)]
 
     async def _placed(self, hits: Sequence[Hit], walk: Walk) -> list[Hit]:
         """Those that stood where they are wanted when the walk began."""
