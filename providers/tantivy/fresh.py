@@ -86,10 +86,10 @@ class Statistics:
         """Have the index explain one score, of the rarest of some tokens.
 
         There is no other way to ask how long its documents are, and it must be a token that it
-        holds: to find one in its dictionary takes seconds where there are a million documents. Where
-        it holds none of the first tokens, with those that are searched for in front, no document of
-        it competes with what is scored, and what is usual will do. Documents that are deleted count
-        until they are merged away.
+        holds; to find one in its dictionary takes seconds where there are a million documents.
+        Where it holds none of the first tokens, with those that are searched for in front, no
+        document of it competes with what is scored, and what is usual will do. Documents that are
+        deleted count until they are merged away.
         """
         held = [
             (holding, token)
