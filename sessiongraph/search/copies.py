@@ -6,7 +6,6 @@ in the corpus, has the original, and text is never left out that nothing else ha
 * a parent that is younger than its fork only took the name of what was copied;
 * of sessions of one age that name each other as parents, in a circle, the one with the least id has
   the original (a session that names itself is such a circle);
-* a parent that no search finds, since there are two logs under its id, has nothing;
 * where a fork keeps what it copies under the same number, the two events are compared. Forks made
   here do, and those of dsh in one format generation (they may rename what their payloads refer to,
   but say the same at the same time). Claude Code and Codex repeat records under other numbers or
