@@ -81,7 +81,6 @@ class Copies:
         parent, fork = self._known[parent_id], self._session(hit.session_id)
         return (
             parent is not None
-            and parent.conflict is None
             and hit.seq <= parent.last_seq
             and parent.header.created_at <= fork.header.created_at
         )
