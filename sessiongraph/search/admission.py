@@ -7,12 +7,11 @@ stands: all of it is looked up for the hits in question, many at a time.
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
 from collections.abc import Collection, Sequence
 from typing import Final
 
 from sessiongraph.corpus import CorpusView, LogicalSession, admits_session, is_available
-from sessiongraph.event import EventSurface, PlacedEvent, Seq
+from sessiongraph.event import EventSurface, PlacedEvent
 from sessiongraph.filters import ALL_SESSIONS, EventSelection, SessionSelection
 from sessiongraph.live_tail import TailedLog
 from sessiongraph.search.copies import Copies
@@ -117,23 +116,27 @@ class Admission:
     async def _placed(self, hits: Sequence[Hit], walk: Walk) -> list[Hit]:
         """Those that stood where they are wanted when the walk began."""
         assert self._surfaces is not None
-        by_session: defaultdict[str, list[Seq]] = defaultdict(list)
-        for hit in hits:
-            by_session[hit.session_id].append(hit.seq)
-        there: set[tuple[str, Seq]] = set()
-        for session_id, seqs in by_session.items():
-            behind = walk.moved_on.get(session_id)
-            log = self.session(session_id).log
-            replacers = await log.replacers(seqs)
-            shadowed = {seq for seq, by in replacers.items() if behind is None or by < behind}
-            if EventSurface.CURRENT in self._surfaces:
-                there.update((session_id, seq) for seq in seqs if seq not in shadowed)
-                continue
-            there.update((session_id, seq) for seq in shadowed)
-            if EventSurface.LOG_ONLY in self._surfaces:
-                there.update(
-                    (session_id, seq)
-                    for seq, placed in (await log.at(seqs)).items()
-                    if placed.surface is EventSurface.LOG_ONLY
-                )
-        return [hit for hit in hits if (hit.session_id, hit.seq) in there]
+        replacers = await TailedLog.each_replacer(
+            [(self.session(hit.session_id).log, hit.seq) for hit in hits]
+        )
+        shadowed: set[Hit] = set()
+        standing: set[Hit] = set()
+        for hit, by in zip(hits, replacers, strict=True):
+            behind = walk.moved_on.get(hit.session_id)
+            is_shadowed = by is not None and (behind is None or by < behind)
+            (shadowed if is_shadowed else standing).add(hit)
+        if EventSurface.CURRENT in self._surfaces:
+            return [hit for hit in hits if hit in standing]
+        if EventSurface.LOG_ONLY in self._surfaces:
+            shadowed |= await self._log_only(standing)
+        return [hit for hit in hits if hit in shadowed]
+
+    async def _log_only(self, hits: Collection[Hit]) -> set[Hit]:
+        """Those that never were on a surface."""
+        wanted = list(hits)
+        logs = [(self.session(hit.session_id).log, hit.seq) for hit in wanted]
+        return {
+            hit
+            for hit, placed in zip(wanted, await TailedLog.each_at(logs), strict=True)
+            if placed is not None and placed.surface is EventSurface.LOG_ONLY
+        }
