@@ -20,8 +20,8 @@ class Scale:
     lineage: sessions of a deep and of a wide family. nodes: removed by the larger replacement.
     import_bytes: of each imported file. long_import_bytes: of the one whose memory is watched.
     appended: events appended by each run. load_s: seconds that a server is under load in one run.
-    documents: of the corpus that is searched. watched_s: for how long files are watched in which
-        nothing happens; 0: that is left out.
+    documents: of the corpus that is searched. watched: files in which nothing happens, which are
+        imported first. watched_s: for how long they are watched; 0: that is left out.
     left_out: areas that are measured only when they are named.
     """
 
@@ -40,6 +40,7 @@ class Scale:
     appended: int
     load_s: float
     documents: int
+    watched: int
     watched_s: int
     left_out: frozenset[str] = frozenset()
 
@@ -60,6 +61,7 @@ QUICK: Final = Scale(
     appended=2_000,
     load_s=0.3,
     documents=5_000,
+    watched=0,
     watched_s=0,
     left_out=frozenset({"reference"}),
 )
@@ -80,6 +82,7 @@ MODERATE: Final = Scale(
     appended=20_000,
     load_s=1.5,
     documents=200_000,
+    watched=10_000,
     watched_s=65,
 )
 
@@ -99,5 +102,6 @@ FULL: Final = Scale(
     appended=100_000,
     load_s=5.0,
     documents=1_000_000,
+    watched=50_000,
     watched_s=65,
 )

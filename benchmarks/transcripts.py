@@ -164,7 +164,7 @@ def _import_folder(folder: Path, octets: int) -> tuple[float, dict[str, float]]:
 
 
 def _watching(scale: Scale, folder: Path) -> Figure:
-    files = scale.many_sessions // 2
+    files = scale.watched
     share = in_fresh_process(_idle_share, folder / "watched", files, scale.watched_s)
     return Figure(
         AREA,

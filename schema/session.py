@@ -296,7 +296,12 @@ class SessionRecord:
     ) -> Page[SessionCitation]:
         return await list_references(info.context, session, page_request(first, after))
 
-    @field(CitationConnection | None, "Sessions that this one was injected into.")
+    @field(
+        CitationConnection | None,
+        "Sessions that this one was injected into: in the order in which they came to this server, "
+        "and within one by event. A session that came early may cite this one late: what a walk "
+        "through pages has passed by then it does not show; to see it, begin anew.",
+    )
     async def referenced_by(
         self,
         session: strawberry.Parent[LogicalSession],

@@ -245,13 +245,24 @@ class TailedLog:
             chain.append(last)
         return chain
 
-    async def replacers(self, seqs: Collection[Seq]) -> dict[Seq, Seq]:
-        """For those of ``seqs`` that are shadowed, the event that removed each."""
-        found = {seq: by for seq in seqs if (by := self._tail.replacers.get(seq)) is not None}
-        rest = [seq for seq in seqs if seq not in found and seq not in self._tail.events]
-        if rest and self._stored is not None:
-            found.update(await self._reader.replacers(self._stored, rest))
-        return found
+    @staticmethod
+    async def each_replacer(wanted: Sequence[tuple[TailedLog, Seq]]) -> list[Seq | None]:
+        """What removed the event with some seq in each of some logs of one observation, read
+        together; None while it stands."""
+        answers: list[Seq | None] = []
+        stored: list[tuple[StoredSession, Seq]] = []
+        places: list[int] = []
+        for log, seq in wanted:
+            by = log._tail.replacers.get(seq)
+            if by is None and log._stored is not None and seq not in log._tail.events:
+                reader = log._reader
+                stored.append((log._stored, seq))
+                places.append(len(answers))
+            answers.append(by)
+        if stored:
+            for place, by in zip(places, await reader.each_replacer(stored), strict=True):
+                answers[place] = by
+        return answers
 
     async def citers(self, seq: Seq) -> list[Seq]:
         """Later events whose sources include this one, in log order."""

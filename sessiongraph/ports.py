@@ -225,8 +225,13 @@ class LogReader(Protocol):
         """The nodes that the event removed itself, in model order."""
         ...
 
-    async def replacers(self, session: StoredSession, seqs: Collection[Seq]) -> dict[Seq, Seq]:
-        """For those of ``seqs`` that are shadowed, the event that removed each."""
+    async def each_replacer(self, wanted: Sequence[tuple[StoredSession, Seq]]) -> list[Seq | None]:
+        """What removed the event with some seq in each of some logs, read together; None where it
+        stands, or there is none."""
+        ...
+
+    async def rewritten(self, limit: int) -> list[str]:
+        """Sessions that have shadowed events, at most so many of them, in no order."""
         ...
 
     async def replacement_chain(self, session: StoredSession, seq: Seq) -> list[Seq]:

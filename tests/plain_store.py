@@ -303,9 +303,12 @@ class PlainReader:
     async def replaced_by(self, session: StoredSession, seq: Seq) -> list[Seq]:
         return list(self.log_of(session).fold.removed.get(seq, ()))
 
-    async def replacers(self, session: StoredSession, seqs: Collection[Seq]) -> dict[Seq, Seq]:
-        replacer = self.log_of(session).fold.replacer
-        return {seq: replacer[seq] for seq in seqs if seq in replacer}
+    async def each_replacer(self, wanted: Sequence[tuple[StoredSession, Seq]]) -> list[Seq | None]:
+        return [self.log_of(session).fold.replacer.get(seq) for session, seq in wanted]
+
+    async def rewritten(self, limit: int) -> list[str]:
+        names = [name for name, log in self._logs.items() if log.fold.replacer]
+        return names[:limit]
 
     async def replacement_chain(self, session: StoredSession, seq: Seq) -> list[Seq]:
         replacer = self.log_of(session).fold.replacer

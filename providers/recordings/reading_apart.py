@@ -17,18 +17,17 @@ some megabytes.
 
 from __future__ import annotations
 
-import subprocess
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Final
+from typing import Any, Final
 
 import structlog
 
-from providers.processes import KEPT_S, end, started
+from providers.processes import ComputingProcess, NotAMessage
 from providers.recordings.reading_messages import (
     EntriesRead,
     ReadingRefused,
@@ -60,8 +59,11 @@ STARTED_FROM_BYTES: Final = 1024 * 1024
 USED_FROM_BYTES: Final = 64 * 1024
 """How much of it, for a process that is there already."""
 
+KEPT_S: Final = 30
+"""How long a process may have had nothing to do and is asked again: one that is about to end by
+itself may no longer hear of it."""
+
 _MODULE: Final = "providers.recordings.reading_process"
-_TO_END_S: Final = 1
 
 
 class ReadingApart:
@@ -120,6 +122,7 @@ class ReadingApart:
             RecordingRefused: the file cannot be read faithfully. Iterating raises it too.
             RecordingRewritten: the part that was read before has changed.
         """
+        self._leave_those_that_ended()
         log = reader.open(path, resume, part, redaction)
         unread = log.state.size - log.state.offset
         if unread < self._used_from:
@@ -127,6 +130,14 @@ class ReadingApart:
         redact = redaction is not None
         request = ReadRequest(reader, path, resume, part, redact, log.header, self._prepare)
         return _LogReadApart(self, log, request, unread, redaction)
+
+    def _leave_those_that_ended(self) -> None:
+        """Have nothing left of the processes that have ended since they were asked."""
+        with self._lock:
+            ended = [process for process in self._idle if process.has_ended]
+            self._idle = [process for process in self._idle if process not in ended]
+        for process in ended:
+            process.end()
 
     def take(self, unread: int) -> _Process | None:
         """A process for one reading; None where it had better be done here."""
@@ -164,26 +175,22 @@ class ReadingApart:
         process.end()
 
 
-class _Process:
-    """One process that reads."""
+class _Process(ComputingProcess):
+    """One process that reads.
+
+    Raises:
+        OSError: none can be started.
+    """
 
     def __init__(self) -> None:
-        self._process = started(_MODULE)
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._requests, self._answers = self._process.stdin, self._process.stdout
+        super().__init__(_MODULE)
         self.idle_since = time.monotonic()
         self._is_ready = False
 
     @property
-    def pid(self) -> int:
-        return self._process.pid
-
-    @property
     def can_be_asked(self) -> bool:
         """Whether it has not ended and will not do so before it hears of the next reading."""
-        is_kept = time.monotonic() - self.idle_since < KEPT_S
-        return is_kept and self._process.poll() is None
+        return time.monotonic() - self.idle_since < KEPT_S and not self.has_ended
 
     def ask(self, request: ReadRequest) -> Iterator[EntriesRead | WholeRead]:
         """What it reads, to the end.
@@ -192,15 +199,15 @@ class _Process:
             RecordingRefused: see ``RecordedLog.entries``; the process itself goes on.
             RecordingRewritten: likewise.
             _NotStarted: the process has ended without having been there.
-            _Ended: it has ended.
+            _Ended: it has ended, or what it says is no answer.
         """
         if not self._is_ready:
-            if not isinstance(receive(self._answers), Ready):
+            if not isinstance(self._receive(), Ready):
                 raise _NotStarted
             self._is_ready = True
         with suppress(BrokenPipeError):
-            send(self._requests, request)
-        while (answer := receive(self._answers)) is not None:
+            send(self.requests, request)
+        while (answer := self._receive()) is not None:
             if isinstance(answer, ReadingRefused):
                 raise RecordingRefused(request.path, answer.line, answer.reason)
             if isinstance(answer, ReadingRewritten):
@@ -210,17 +217,11 @@ class _Process:
                 return
         raise _Ended
 
-    def how_it_ended(self) -> str:
-        """In words; to be asked once it has."""
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(_TO_END_S)
-        self.end()
-        code = self._process.returncode
-        return f"signal {-code}" if code < 0 else f"exit code {code}"
-
-    def end(self) -> None:
-        """Let it end now, whatever it does."""
-        end(self._process)
+    def _receive(self) -> Any:
+        """Its next message; None where there is none, or none that could be understood."""
+        with suppress(NotAMessage):
+            return receive(self.answers)
+        return None
 
 
 class _NotStarted(Exception):

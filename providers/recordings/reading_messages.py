@@ -13,9 +13,15 @@ import pickle
 from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
-from typing import IO, Any, Final, Literal
+from typing import Any, Final, Literal
 
-from providers.processes import receive_message, send_message
+from providers.processes import (
+    NotAMessage,
+    ReadablePipe,
+    WritablePipe,
+    receive_message,
+    send_message,
+)
 from sessiongraph.event import APPEND, DeltaKind, DeltaRun, Entry, SessionEvent, SurfaceOp
 from sessiongraph.header import SessionHeader
 from sessiongraph.placed_entry import Prepare, Prepared
@@ -96,7 +102,7 @@ class ReadingRewritten:
 Answer = Ready | EntriesRead | WholeRead | ReadingRefused | ReadingRewritten
 
 
-def send(pipe: IO[bytes], message: ReadRequest | Answer) -> None:
+def send(pipe: WritablePipe, message: ReadRequest | Answer) -> None:
     """Write one message.
 
     Raises:
@@ -110,8 +116,12 @@ def send(pipe: IO[bytes], message: ReadRequest | Answer) -> None:
     send_message(pipe, kind, content)
 
 
-def receive(pipe: IO[bytes]) -> Any:
-    """The next message; None where the other end has closed the pipe, in the middle of one too."""
+def receive(pipe: ReadablePipe) -> Any:
+    """The next message; None where the other end has closed the pipe, in the middle of one too.
+
+    Raises:
+        NotAMessage: what comes is none of these.
+    """
     message = receive_message(pipe)
     if message is None:
         return None
@@ -119,6 +129,8 @@ def receive(pipe: IO[bytes]) -> Any:
     if kind == _ENTRIES:
         octets, *columns = marshal.loads(content)
         return EntriesRead(octets, _entries_of(*columns))
+    if kind != _OTHER:
+        raise NotAMessage(f"it is of the unknown kind {kind!r}")
     return pickle.loads(content)
 
 

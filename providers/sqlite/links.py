@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection
+from collections.abc import Sequence
 from typing import Final
 
 from providers.sqlite.appending import blocks_of
+from providers.sqlite.codec import from_octets
 from providers.sqlite.numbering import LOW_32, NODE_SHIFT, SEQ_SHIFT
 from providers.sqlite.reading import batches, marks
 from sessiongraph.event import Seq
@@ -22,6 +23,19 @@ _CHAIN: Final = """
     SELECT id FROM chain
     """
 
+_REWRITTEN: Final = f"""
+    WITH RECURSIVE rewritten (log) AS (
+        SELECT min(replaced_by) >> {SEQ_SHIFT} FROM events WHERE replaced_by IS NOT NULL
+        UNION ALL
+        SELECT (
+            SELECT min(replaced_by) >> {SEQ_SHIFT} FROM events
+            WHERE replaced_by >= (rewritten.log + 1) << {SEQ_SHIFT}
+        ) FROM rewritten WHERE rewritten.log IS NOT NULL
+    )
+    SELECT logs.id FROM rewritten JOIN logs ON logs.log = rewritten.log
+    WHERE logs.state = 1 LIMIT ?
+    """
+
 
 def replaced_by(connection: sqlite3.Connection, session: StoredSession, seq: Seq) -> list[Seq]:
     """The nodes that an event removed itself, in model order."""
@@ -34,20 +48,28 @@ def replaced_by(connection: sqlite3.Connection, session: StoredSession, seq: Seq
     return [row[0] & LOW_32 for row in rows]
 
 
-def replacers(
-    connection: sqlite3.Connection, session: StoredSession, seqs: Collection[Seq]
-) -> dict[Seq, Seq]:
-    """For those of ``seqs`` that are shadowed, the event that removed each."""
-    base = session.log << SEQ_SHIFT
-    found = {}
-    for batch in batches([base | seq for seq in seqs if 0 <= seq <= session.last_seq]):
+def each_replacer(
+    connection: sqlite3.Connection, wanted: Sequence[tuple[StoredSession, Seq]]
+) -> list[Seq | None]:
+    """What removed each of some events of any logs, None for one that is not shadowed."""
+    ids = [
+        session.log << SEQ_SHIFT | seq if 0 <= seq <= session.last_seq else -1
+        for session, seq in wanted
+    ]
+    found: dict[int, Seq] = {}
+    for batch in batches(ids):
         sql = (
             f"SELECT id, replaced_by FROM events WHERE id IN ({marks(batch)}) "
             "AND replaced_by IS NOT NULL"
         )
         for event_id, by in connection.execute(sql, batch):
-            found[event_id & LOW_32] = by & LOW_32
-    return found
+            found[event_id] = by & LOW_32
+    return [found.get(event_id) for event_id in ids]
+
+
+def rewritten(connection: sqlite3.Connection, limit: int) -> list[str]:
+    """Sessions that have shadowed events: one step along an index for each log that has any."""
+    return [from_octets(octets) for (octets,) in connection.execute(_REWRITTEN, (limit,))]
 
 
 def replacement_chain(

@@ -271,10 +271,14 @@ class SqliteLogReader(Reading):
         """The nodes that the event removed itself, in model order."""
         return await self._here(partial(links.replaced_by, self._connection, session, seq))
 
-    async def replacers(self, session: StoredSession, seqs: Collection[Seq]) -> dict[Seq, Seq]:
-        """For those of ``seqs`` that are shadowed, the event that removed each."""
-        read = partial(links.replacers, self._connection, session, seqs)
-        return await (self._aside(read) if len(seqs) > VALUES_AT_MOST else self._here(read))
+    async def each_replacer(self, wanted: Sequence[tuple[StoredSession, Seq]]) -> list[Seq | None]:
+        """What removed the event with some seq in each of some logs; see the port."""
+        read = partial(links.each_replacer, self._connection, wanted)
+        return await (self._aside(read) if len(wanted) > VALUES_AT_MOST else self._here(read))
+
+    async def rewritten(self, limit: int) -> list[str]:
+        """Sessions that have shadowed events, at most so many of them, in no order."""
+        return await self._aside(partial(links.rewritten, self._connection, limit))
 
     async def replacement_chain(self, session: StoredSession, seq: Seq) -> list[Seq]:
         """From the direct replacer to the one that stands now."""

@@ -7,11 +7,17 @@ the other way, in the same order.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import IO, Final
+from typing import Final
 
 import msgspec
 
-from providers.processes import receive_message, send_message
+from providers.processes import (
+    NotAMessage,
+    ReadablePipe,
+    WritablePipe,
+    receive_message,
+    send_message,
+)
 from providers.tantivy.documents import tokens_of
 from sessiongraph.event import SessionEvent
 from sessiongraph.search.ports import check_of
@@ -39,7 +45,22 @@ Analysable = tuple[int, str, bytes]
 """seq, type and payload of an event."""
 
 analysables_of: Final = msgspec.msgpack.Decoder(list[Analysable]).decode
-all_analysed_of: Final = msgspec.msgpack.Decoder(list[Analysed]).decode
+_all_analysed_of: Final = msgspec.msgpack.Decoder(list[Analysed]).decode
+
+
+def all_analysed_of(content: bytes, count: int) -> list[Analysed]:
+    """What came of ``count`` events, of an answer.
+
+    Raises:
+        NotAMessage: that is no answer to so many.
+    """
+    try:
+        answer = _all_analysed_of(content)
+    except msgspec.MsgspecError as error:
+        raise NotAMessage(str(error)) from error
+    if len(answer) != count:
+        raise NotAMessage(f"it tells of {len(answer)} events instead of {count}")
+    return answer
 
 
 def analysed(event: SessionEvent) -> Analysed:
@@ -51,7 +72,7 @@ def analysed(event: SessionEvent) -> Analysed:
     return Analysed(tokens_of(text), check_of(event.seq, text)) if text else NO_TEXT
 
 
-def send(pipe: IO[bytes], message: Iterable[Analysable] | Iterable[Analysed]) -> None:
+def send(pipe: WritablePipe, message: Iterable[Analysable] | Iterable[Analysed]) -> None:
     """Write one message.
 
     Raises:
@@ -60,7 +81,16 @@ def send(pipe: IO[bytes], message: Iterable[Analysable] | Iterable[Analysed]) ->
     send_message(pipe, _EVENTS, msgspec.msgpack.encode(message))
 
 
-def receive(pipe: IO[bytes]) -> bytes | None:
-    """The content of the next message; None where the other end was closed, in the middle too."""
+def receive(pipe: ReadablePipe) -> bytes | None:
+    """The content of the next message; None where the other end was closed, in the middle too.
+
+    Raises:
+        NotAMessage: what comes is none of these.
+    """
     message = receive_message(pipe)
-    return None if message is None else message[1]
+    if message is None:
+        return None
+    kind, content = message
+    if kind != _EVENTS:
+        raise NotAMessage(f"it is of the unknown kind {kind!r}")
+    return content

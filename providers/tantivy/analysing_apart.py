@@ -1,21 +1,25 @@
 """Analyses texts in a process of its own, so that indexing and serving take a core each.
 
-Always true: what comes of an event is what analysing it here would have given. Little is analysed
-here, since to send it takes about as long; so is what comes while the process begins, so that
-nobody waits for that, and everything once a process could not be started or ended unasked.
+Always true:
+
+* what comes of an event is what analysing it here would have given;
+* little is analysed here, since to send it takes about as long; so is what comes while the process
+  begins, so that nobody waits for that;
+* one that ends by itself because nobody asked is not missed, and another is started when there is
+  much again;
+* one that cannot be started, ends otherwise, takes too long or does not answer as it should is
+  ended, and for a while everything is analysed here; that is logged once, until one has answered.
 """
 
 from __future__ import annotations
 
-import subprocess
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Final
 
 import structlog
 
-from providers.processes import KEPT_S, can_be_read, end, started
+from providers.processes import ComputingProcess, NotAMessage, TimedPipe, can_be_read
 from providers.tantivy.analysed import (
     NO_TEXT,
     Analysable,
@@ -32,6 +36,15 @@ _log: Final = structlog.get_logger(__name__)
 
 USED_FROM_BYTES: Final = 8 * 1024
 """Payload of events that are analysed together from which another process is asked."""
+
+ANSWERED_WITHIN_S: Final = 30
+"""How long a process may take to begin, and at the least to answer."""
+
+_SLOWEST_BYTES_S: Final = 64 * 1024
+"""Payload of which a process has taken apart a second's worth, however busy the machine is."""
+
+TRIED_AGAIN_S: Final = 60
+"""For how long none is started once one could not be used: what was the matter may pass."""
 
 _MODULE: Final = "providers.tantivy.analysing_process"
 
@@ -54,9 +67,8 @@ class AnalysingApart:
         self._is_allowed = processes > 0
         self._used_from = used_from
         self._begins_within_s = begins_within_s
-        self._is_there = False
-        self._process: subprocess.Popen[bytes] | None = None
-        self._asked_at = 0.0
+        self._process: _Process | None = None
+        self._tried_again_at: float | None = None  # None while nothing is known to be wrong
 
     @property
     def pid(self) -> int | None:
@@ -69,6 +81,7 @@ class AnalysingApart:
         Raises:
             CorruptSession: what is stored of an event cannot be read.
         """
+        self._leave_one_that_ended()
         answer = self._analysed_apart(events) if self._is_allowed else None
         return [analysed(event) for event in events] if answer is None else answer
 
@@ -86,7 +99,7 @@ class AnalysingApart:
         """Let the other process end now, whatever it does."""
         process, self._process = self._process, None
         if process is not None:
-            end(process)
+            process.end()
 
     def _analysed_apart(self, events: Sequence[SessionEvent]) -> list[Analysed] | None:
         """The same by the other process; None where it is for this one."""
@@ -101,39 +114,127 @@ class AnalysingApart:
 
     def _ask(self, events: Sequence[Analysable]) -> list[Analysed] | None:
         """What the other process answers; None where there is none yet, or none any more."""
-        if time.monotonic() - self._asked_at >= KEPT_S:
-            self.end()
         process = self._process or self._begun()
         if process is None:
             return None
-        assert process.stdin is not None
-        assert process.stdout is not None
-        answer = None
-        with suppress(BrokenPipeError):
-            if not self._is_there:
-                if not can_be_read(process.stdout, self._begins_within_s):
-                    return None
-                self._is_there = receive(process.stdout) is not None
-            send(process.stdin, events)
-            answer = receive(process.stdout)
-        self._asked_at = time.monotonic()
-        if answer is None:
-            self.end()
-            self._give_up(f"it ended with {process.returncode}")
-            return None
-        return all_analysed_of(answer)
-
-    def _begun(self) -> subprocess.Popen[bytes] | None:
-        """A process that was started now."""
-        self._is_there, self._asked_at = False, time.monotonic()
         try:
-            self._process = started(_MODULE)
+            if not process.is_there(self._begins_within_s):
+                return None
+            answer = process.analysed(events)
+        except _Ended:
+            self._leave(process)
+            return None
+        except (OSError, NotAMessage) as error:
+            self._fail(str(error))
+            return None
+        if self._tried_again_at is not None:
+            self._tried_again_at = None
+            _log.info("texts are analysed in another process again")
+        return answer
+
+    def _begun(self) -> _Process | None:
+        """A process that was started now."""
+        if self._tried_again_at is not None and time.monotonic() < self._tried_again_at:
+            return None
+        try:
+            self._process = _Process()
         except OSError as error:
-            self._give_up(error.strerror or str(error))
+            self._fail(error.strerror or str(error))
         return self._process
 
-    def _give_up(self, reason: str) -> None:
-        if self._is_allowed:
-            self._is_allowed = False
-            told = "texts are analysed in this process: no other can be used"
-            _log.warning(told, reason=reason)
+    def _leave_one_that_ended(self) -> None:
+        """Have nothing left of a process that has ended since it was asked."""
+        process = self._process
+        if process is not None and process.has_ended:
+            self._leave(process)
+
+    def _leave(self, process: _Process) -> None:
+        if process.has_rested():
+            self.end()
+        else:
+            self._fail(f"it ended with {process.how_it_ended()}")
+
+    def _fail(self, reason: str) -> None:
+        """Do without another process for a while."""
+        self.end()
+        is_known = self._tried_again_at is not None
+        self._tried_again_at = time.monotonic() + TRIED_AGAIN_S
+        if self._is_allowed and not is_known:
+            told = "texts are analysed in this process for now: no other can be used"
+            _log.warning(told, reason=reason, tried_again_s=TRIED_AGAIN_S)
+
+
+class _Ended(Exception):
+    """A process has closed its pipe instead of answering."""
+
+
+class _Process(ComputingProcess):
+    """One process that analyses.
+
+    Raises:
+        OSError: none can be started.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(_MODULE)
+        self._asked, self._answered = TimedPipe(self.requests), TimedPipe(self.answers)
+        self._begins_until = time.monotonic() + ANSWERED_WITHIN_S
+        self._is_there = False
+
+    def is_there(self, within_s: float) -> bool:
+        """Whether it can be asked, now or soon.
+
+        Raises:
+            _Ended: it has ended.
+            OSError, NotAMessage: it will never be asked.
+        """
+        if self._is_there:
+            return True
+        if not can_be_read(self.answers, within_s):
+            if time.monotonic() >= self._begins_until:
+                raise TimeoutError(f"it did not begin within {ANSWERED_WITHIN_S} s")
+            return False
+        self._receive(0, ANSWERED_WITHIN_S)
+        self._is_there = True
+        return True
+
+    def analysed(self, events: Sequence[Analysable]) -> list[Analysed]:
+        """What it answers.
+
+        Raises:
+            _Ended: it has ended.
+            OSError, NotAMessage: it does not answer as it should, or not in time.
+        """
+        octets = sum(len(payload) for _, _, payload in events)
+        within_s = ANSWERED_WITHIN_S + octets // _SLOWEST_BYTES_S
+        self._asked.until = time.monotonic() + within_s
+        try:
+            send(self._asked, events)
+        except BrokenPipeError:
+            raise _Ended from None
+        except TimeoutError:
+            raise _late(within_s) from None
+        return self._receive(len(events), within_s)
+
+    def has_rested(self) -> bool:
+        """Whether it ended, or is ending, because nobody asked it."""
+        try:
+            return self.is_there(0) and self.exit_code() == 0
+        except (_Ended, OSError, NotAMessage):
+            return False
+
+    def _receive(self, count: int, within_s: float) -> list[Analysed]:
+        self._answered.until = time.monotonic() + within_s
+        try:
+            content = receive(self._answered)
+            if content is None:
+                raise _Ended
+            return all_analysed_of(content, count)
+        except TimeoutError:
+            raise _late(within_s) from None
+        except NotAMessage as error:
+            raise NotAMessage(f"what it answers is no answer: {error}") from error
+
+
+def _late(within_s: float) -> TimeoutError:
+    return TimeoutError(f"it did not answer within {within_s:g} s")

@@ -3,8 +3,19 @@
 from __future__ import annotations
 
 from types import TracebackType
+from typing import Final
 
 from sessiongraph.errors import IndexFailed
+
+_LOCKED: Final = "LockBusy"
+
+
+def is_written_by_others(failure: IndexFailed) -> bool:
+    """Whether an index could not be opened only because somebody else writes it.
+
+    Its files are whole then, and must stay where they are.
+    """
+    return _LOCKED in failure.message
 
 
 class IndexFailures:

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from itertools import chain, islice
 from typing import Final, TypeVar
 
 import tantivy
@@ -39,6 +39,9 @@ _K1: Final = 1.2
 _B: Final = 0.75
 _USUAL_LENGTH: Final = 100.0
 """Tokens of a document, where there is none yet to tell."""
+
+_ASKED_FOR: Final = 100
+"""Tokens of which one is looked for in the index."""
 
 
 @dataclass(slots=True, eq=False)
@@ -63,17 +66,51 @@ class FreshDocument:
 
 
 class Statistics:
-    """What BM25 must know of a committed index; looked up when something fresh is scored."""
+    """What BM25 must know of a committed index; looked up when something fresh is scored.
+
+    Always true: two scores by the same statistics are of the same numbers.
+    """
 
     def __init__(self, searcher: tantivy.Searcher) -> None:
         self._searcher = searcher
         self._rarities: dict[str, float] = {}
+        self._documents: float | None = None
+        self._usual_length = _USUAL_LENGTH
+
+    @property
+    def are_known(self) -> bool:
+        """Whether they were learned, which is done once."""
+        return self._documents is not None
+
+    def learn(self, tokens: Iterable[str]) -> None:
+        """Have the index explain one score, of the rarest of some tokens.
+
+        There is no other way to ask how long its documents are, and it must be a token that it
+        holds; to find one in its dictionary takes seconds where there are a million documents.
+        Where it holds none of the first tokens, with those that are searched for in front, no
+        document of it competes with what is scored, and what is usual will do. Documents that are
+        deleted count until they are merged away.
+        """
+        held = [
+            (holding, token)
+            for token in dict.fromkeys(islice(tokens, _ASKED_FOR))
+            if (holding := self._searcher.doc_freq(TEXT, token))
+        ]
+        for _, token in sorted(held):
+            query = tantivy.Query.term_query(SCHEMA, TEXT, token)
+            for _, address in self._searcher.search(query, 1, count=False).hits:
+                found = _parts_of(query.explain(self._searcher, address))
+                self._usual_length = found["avgdl"]
+                self._documents = found["N"]
+                return
+        self._documents = float(max(1, self._searcher.num_docs))
 
     def rarity(self, token: str) -> float:
         """The inverse document frequency of a token."""
         known = self._rarities.get(token)
         if known is None:
-            every = self._of_all["N"]
+            assert self._documents is not None, "nothing was learned"
+            every = self._documents
             holding = min(self._searcher.doc_freq(TEXT, token), every)
             known = math.log(1 + (every - holding + 0.5) / (holding + 0.5))
             self._rarities[token] = known
@@ -82,24 +119,18 @@ class Statistics:
     @property
     def usual_length(self) -> float:
         """Tokens of a document, on average."""
-        return self._of_all["avgdl"]
+        return self._usual_length
 
-    @cached_property
-    def _of_all(self) -> dict[str, float]:
-        """Documents and their average length, as the index itself explains a score with them.
 
-        There is no other way to ask; documents that are deleted count until they are merged away.
-        """
-        found = {"N": float(max(1, self._searcher.num_docs)), "avgdl": _USUAL_LENGTH}
-        for token, _ in self._searcher.terms_with_prefix(TEXT, "", limit=1):
-            query = tantivy.Query.term_query(SCHEMA, TEXT, token)
-            for _, address in self._searcher.search(query, 1, count=False).hits:
-                pending = [json.loads(query.explain(self._searcher, address).to_json())]
-                while pending:
-                    part = pending.pop()
-                    found[part["description"].partition(",")[0]] = part["value"]
-                    pending += part.get("details", ())
-        return found
+def _parts_of(explanation: tantivy.Explanation) -> dict[str, float]:
+    """The numbers that a score is made of, by the names that Tantivy gives them."""
+    found = {}
+    pending = [json.loads(explanation.to_json())]
+    while pending:
+        part = pending.pop()
+        found[part["description"].partition(",")[0]] = part["value"]
+        pending += part.get("details", ())
+    return found
 
 
 def fresh_matches(
@@ -118,6 +149,8 @@ def fresh_matches(
         holds = any if is_any else all
         if not holds(needle in row for needle in needles) or not narrowing.admits(document):
             continue
+        if not statistics.are_known:
+            statistics.learn(chain(*rows, row.split()))
         score = sum(
             _score(document, tokens, needle, statistics)
             for tokens, needle in zip(rows, needles, strict=True)

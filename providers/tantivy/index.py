@@ -32,7 +32,7 @@ from providers.tantivy.documents import (
     watermark_document,
     watermark_in,
 )
-from providers.tantivy.failures import IndexFailures
+from providers.tantivy.failures import IndexFailures, is_written_by_others
 from providers.tantivy.folder import IndexFolder
 from providers.tantivy.fresh import FreshDocument, Statistics
 from providers.tantivy.observations import FreshView, KnownLogs, TantivyObservation
@@ -265,7 +265,11 @@ class TantivyIndex:
         self._state = _State(searcher, watermark_in(searcher), Statistics(searcher))
 
     def _open_or_set_aside(self, *, whole: bool = False) -> None:
-        """Open the index, or an empty one; ``whole``: read through however large it is."""
+        """Open the index, or an empty one in its place; ``whole``: read it through, however large.
+
+        Raises:
+            IndexFailed: somebody else writes it, or none can be made.
+        """
         try:
             with IndexFailures("opened"):
                 self._open()
@@ -273,6 +277,8 @@ class TantivyIndex:
                 return
         except IndexFailed as failure:
             self._drop()
+            if is_written_by_others(failure):
+                raise
             self._folder.set_aside(failure.message)
         with IndexFailures("made"):
             self._open()

@@ -7,14 +7,14 @@ stands: all of it is looked up for the hits in question, many at a time.
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
 from collections.abc import Collection, Sequence
 from typing import Final
 
 from sessiongraph.corpus import CorpusView, LogicalSession, admits_session, is_available
-from sessiongraph.event import EventSurface, PlacedEvent, Seq
+from sessiongraph.event import EventSurface, PlacedEvent
 from sessiongraph.filters import ALL_SESSIONS, EventSelection, SessionSelection
 from sessiongraph.live_tail import TailedLog
+from sessiongraph.search.copies import Copies
 from sessiongraph.search.ports import Hit
 from sessiongraph.search.walks import Walk
 
@@ -41,6 +41,7 @@ class Admission:
         self._surfaces = events.surfaces
         self._known: dict[str, LogicalSession | None] = {}
         self._admitted: dict[str, LogicalSession] = {}
+        self._copies = Copies(self._known, self._know)
         self.depends_on_placement = (
             events.surfaces is not None and len(events.surfaces & _MOVING) == 1
         )
@@ -61,7 +62,8 @@ class Admission:
         await self._know({hit.session_id for hit in hits})
         passing = self._still_there(hits)
         if not self._include_inherited:
-            passing = await self._own(passing)
+            copies = await self._copies.among(passing)
+            passing = [hit for hit in passing if hit not in copies]
         if self.depends_on_placement:
             passing = await self._placed(passing, walk)
         return passing
@@ -111,46 +113,30 @@ class Admission:
             and hit.seq <= session.last_seq
         ]
 
-    async def _own(self, hits: Sequence[Hit]) -> list[Hit]:
-        """Those that are no copies of what the parent still has."""
-        parents: dict[tuple[str, Seq], str] = {}
-        for hit in hits:
-            header = self.session(hit.session_id).header
-            parent = header.parent_session
-            if parent is not None and hit.seq < (header.seed_length or 0):
-                parents[hit.session_id, hit.seq] = parent
-        await self._know(set(parents.values()))
-
-        def has_original(hit: Hit) -> bool:
-            parent = parents.get((hit.session_id, hit.seq))
-            known = None if parent is None else self._known[parent]
-            if known is None or hit.seq > known.last_seq:
-                return False
-            # What is younger than its copy only took the name of what was copied.
-            return known.header.created_at <= self.session(hit.session_id).header.created_at
-
-        return [hit for hit in hits if not has_original(hit)]
-
     async def _placed(self, hits: Sequence[Hit], walk: Walk) -> list[Hit]:
         """Those that stood where they are wanted when the walk began."""
         assert self._surfaces is not None
-        by_session: defaultdict[str, list[Seq]] = defaultdict(list)
-        for hit in hits:
-            by_session[hit.session_id].append(hit.seq)
-        there: set[tuple[str, Seq]] = set()
-        for session_id, seqs in by_session.items():
-            behind = walk.moved_on.get(session_id)
-            log = self.session(session_id).log
-            replacers = await log.replacers(seqs)
-            shadowed = {seq for seq, by in replacers.items() if behind is None or by < behind}
-            if EventSurface.CURRENT in self._surfaces:
-                there.update((session_id, seq) for seq in seqs if seq not in shadowed)
-                continue
-            there.update((session_id, seq) for seq in shadowed)
-            if EventSurface.LOG_ONLY in self._surfaces:
-                there.update(
-                    (session_id, seq)
-                    for seq, placed in (await log.at(seqs)).items()
-                    if placed.surface is EventSurface.LOG_ONLY
-                )
-        return [hit for hit in hits if (hit.session_id, hit.seq) in there]
+        replacers = await TailedLog.each_replacer(
+            [(self.session(hit.session_id).log, hit.seq) for hit in hits]
+        )
+        shadowed: set[Hit] = set()
+        standing: set[Hit] = set()
+        for hit, by in zip(hits, replacers, strict=True):
+            behind = walk.moved_on.get(hit.session_id)
+            is_shadowed = by is not None and (behind is None or by < behind)
+            (shadowed if is_shadowed else standing).add(hit)
+        if EventSurface.CURRENT in self._surfaces:
+            return [hit for hit in hits if hit in standing]
+        if EventSurface.LOG_ONLY in self._surfaces:
+            shadowed |= await self._log_only(standing)
+        return [hit for hit in hits if hit in shadowed]
+
+    async def _log_only(self, hits: Collection[Hit]) -> set[Hit]:
+        """Those that never were on a surface."""
+        wanted = list(hits)
+        logs = [(self.session(hit.session_id).log, hit.seq) for hit in wanted]
+        return {
+            hit
+            for hit, placed in zip(wanted, await TailedLog.each_at(logs), strict=True)
+            if placed is not None and placed.surface is EventSurface.LOG_ONLY
+        }

@@ -43,6 +43,10 @@ T = TypeVar("T")
 _NAMED_SESSIONS: Final = 500
 """Sessions up to which a filter that the index does not know is turned into their ids."""
 
+_REWRITTEN_SESSIONS: Final = 5_000
+"""Sessions that have shadowed events, up to which they are looked for by their ids. Of what is said
+often, little may be shadowed, and would be found behind all that stands."""
+
 _SHORT_PAYLOADS: Final = 32 << 10
 """Octets whose snippets are made where they are asked for: that takes about as long as the way to
 another thread."""
@@ -357,6 +361,13 @@ async def _question(
             return None
         if len(found) <= _NAMED_SESSIONS:
             admitted = replace(admitted, ids=frozenset(each.session_id for each in found))
+    if events.surfaces == frozenset({EventSurface.SHADOWED}):
+        rewritten = await view.rewritten(_REWRITTEN_SESSIONS)
+        if rewritten is not None:
+            ids = rewritten if admitted.ids is None else rewritten & admitted.ids
+            if not ids:
+                return None
+            admitted = replace(admitted, ids=ids)
     return Question(text, admitted, by_time=view.seen.is_confined)
 
 

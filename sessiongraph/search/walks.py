@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import weakref
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
@@ -94,13 +94,12 @@ class Walk:
                 # By what they are, not by their number: sums of scores may differ in their last
                 # bit with the number of hits asked for, and two neighbours change places.
                 new = [hit for hit in ranking.hits if hit not in self._looked_at]
-                portion = max(_LEAST_RANKED, min(count, _MOST_TOGETHER))
-                for at in range(0, len(new), portion):
+                for some in _portions(new, max(_LEAST_RANKED, min(count, _MOST_TOGETHER))):
                     if len(self.accepted) >= count:
                         break
                     if self._looked_at:
                         await asyncio.sleep(0)
-                    await self._look_at(new[at : at + portion], passing)
+                    await self._look_at(some, passing)
                 else:
                     self._complete = ranking.complete
                 least = _MORE * max(least, len(self._looked_at))
@@ -133,6 +132,15 @@ class Walk:
         """Note where a log was when the observation began."""
         if commit.last_seq >= commit.first_seq:
             self.moved_on.setdefault(commit.session_id, commit.first_seq)
+
+
+def _portions(hits: list[Hit], size: int) -> Iterator[list[Hit]]:
+    """Hits in order, a few first and more together where few of them pass."""
+    at = 0
+    while at < len(hits):
+        yield hits[at : at + size]
+        at += size
+        size = min(2 * size, _MOST_TOGETHER)
 
 
 @dataclass(slots=True, eq=False)

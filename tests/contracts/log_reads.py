@@ -237,6 +237,40 @@ class LogReadsContract:
 
         run(scenario())
 
+    def test_sessions_with_shadowed_events_are_known_together(self, stores: Stores) -> None:
+        """And what removed each event is told for many logs at once."""
+        whole = conversation(4)
+        written = {
+            "rewritten": [*whole, message(4, replaces=(0, 1), sources=[0, 1])],
+            "whole": whole,
+            "again": [*whole, message(4, replaces=(2, 2), sources=[2])],
+            "empty": [],
+        }
+
+        async def scenario() -> None:
+            async with stores.new() as store:
+                for session_id, log in written.items():
+                    await write(store, header(session_id), log)
+                async with store.observe() as reader:
+                    assert set(await reader.rewritten(10)) == {"rewritten", "again"}
+                    assert len(await reader.rewritten(1)) == 1
+                    found = await reader.find(list(written))
+                    wanted = [(found[each], seq) for seq in range(-1, 6) for each in written]
+                    removed = dict(
+                        zip(
+                            [(session.header.session_id, seq) for session, seq in wanted],
+                            await reader.each_replacer(wanted),
+                            strict=True,
+                        )
+                    )
+                assert {key: by for key, by in removed.items() if by is not None} == {
+                    ("rewritten", 0): 4,
+                    ("rewritten", 1): 4,
+                    ("again", 2): 4,
+                }
+
+        run(scenario())
+
     def test_the_nodes_of_the_surface_are_enough_to_go_on_appending(self, stores: Stores) -> None:
         log: list[Entry] = [
             *conversation(4),

@@ -284,7 +284,7 @@ async def answers(reader: LogReader, session_id: str) -> dict[str, Any]:
         "at": {seq: told_placed(each) for seq, each in at.items()},
         "payloads": await reader.payloads(session, seqs),
         "replaced": [await reader.replaced_by(session, seq) for seq in seqs],
-        "replacers": await reader.replacers(session, seqs),
+        "replacers": await reader.each_replacer([(session, seq) for seq in seqs]),
         "chains": [await reader.replacement_chain(session, seq) for seq in seqs],
         "citers": [await reader.citers(session, seq) for seq in seqs],
         "entries": [told_entry(entry) for entry in await all_entries(reader, session)],

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
+from providers.recordings import reading_apart
 from providers.recordings.discovery import find_recordings
 from providers.recordings.dsh import DshReader
 from providers.recordings.reading_apart import ReadingApart
@@ -286,6 +287,47 @@ def test_a_process_that_was_killed_between_two_files_is_replaced(tmp_path: Path)
         os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
         assert len(tell(apart(DshReader(), path, None, None, None), None).entries) == MANY
         assert processes_of(apart) != [pid]
+
+
+def test_nothing_is_left_of_a_process_that_ended_once_another_file_is_opened(
+    tmp_path: Path,
+) -> None:
+    path = write_file(tmp_path / "log.jsonl", [header_row(), *prompts(MANY)])
+    small = write_file(tmp_path / "small.jsonl", [header_row(), *prompts(1)])
+    with ReadingApart(started_from=0) as apart:
+        tell(apart(DshReader(), path, None, None, None), None)
+        (pid,) = processes_of(apart)
+        os.kill(pid, signal.SIGKILL)
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        apart(DshReader(), small, None, None, None)
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
+def test_what_is_printed_in_a_process_is_nothing_that_it_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_file(tmp_path / "log.jsonl", [header_row(), *prompts(MANY)])
+    (tmp_path / "sitecustomize.py").write_text("print('this machine is customised', flush=True)")
+    monkeypatch.syspath_prepend(tmp_path)
+    with ReadingApart(started_from=0) as apart:
+        assert len(tell(apart(DshReader(), path, None, None, None), None).entries) == MANY
+        assert len(processes_of(apart)) == 1
+
+
+@pytest.mark.parametrize("answer", ["a line of a text", "x\0\0\0\0\0\0\0\0"])
+def test_a_process_that_says_what_is_no_message_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str
+) -> None:
+    path = write_file(tmp_path / "log.jsonl", [header_row(), *prompts(MANY)])
+    (tmp_path / "another_program.py").write_text(
+        f"import os, sys\nos.write(int(sys.argv[1]), {answer.encode()!r})\nsys.stdin.read()\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(reading_apart, "_MODULE", "another_program")
+    with ReadingApart(started_from=0) as apart:
+        assert len(tell(apart(DshReader(), path, None, None, None), None).entries) == MANY
+        assert processes_of(apart) == []
 
 
 @pytest.mark.parametrize("program", ["false", "no-such-program"])

@@ -6,9 +6,8 @@ import asyncio
 import os
 import resource
 import signal
-import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from io import BytesIO
@@ -19,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
+from providers.processes import ComputingProcess
 from providers.tantivy import analysing_apart
 from providers.tantivy.analysed import NO_TEXT, UNREADABLE, all_analysed_of, analysed, receive, send
 from providers.tantivy.analysing_apart import AnalysingApart
@@ -32,6 +32,11 @@ from tests.strategies import json_text, json_values
 BEGINS_WITHIN_S = 60
 _MANY_FILES = 1100
 UNPARSED = SessionEvent(7, "user/message", 1000, b"{")
+
+GIVEN_UP = "texts are analysed in this process for now: no other can be used"
+TAKEN_UP = "texts are analysed in another process again"
+
+Programs = Callable[[str], None]
 
 events = st.builds(says, st.integers(0, 2**40), texts) | st.builds(
     SessionEvent,
@@ -90,15 +95,42 @@ def test_nobody_waits_for_a_process_that_begins() -> None:
         analyse.end()
 
 
-def test_a_process_that_was_killed_is_not_missed() -> None:
-    with apart() as analyse:
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Programs:
+    """Has another program run in the place of the one that analyses."""
+
+    def runs(program: str) -> None:
+        (tmp_path / "another_program.py").write_text(program)
+        monkeypatch.setattr(analysing_apart, "_MODULE", "another_program")
+
+    monkeypatch.syspath_prepend(tmp_path)
+    return runs
+
+
+def is_gone(pid: int) -> bool:
+    """Whether nothing is left of a process, not even how it ended."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+def test_a_process_that_was_killed_is_not_missed_and_another_follows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(analysing_apart, "TRIED_AGAIN_S", 0)
+    with apart() as analyse, capture_logs() as logged:
         asked = [says(0, "before"), says(1, "after")]
         assert analyse(asked[:1]) == [analysed(asked[0])]
-        assert analyse.pid is not None
-        os.kill(analyse.pid, signal.SIGKILL)
-        assert analyse(asked) == [analysed(event) for event in asked]
-        assert analyse.pid is None
-        assert analyse(asked) == [analysed(event) for event in asked]
+        pid = analyse.pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        for _ in range(2):
+            assert analyse(asked) == [analysed(event) for event in asked]
+        assert analyse.pid not in (None, pid)
+    assert [line["event"] for line in logged] == [GIVEN_UP, TAKEN_UP]
+    assert logged[0]["reason"] == "it ended with signal 9"
 
 
 def test_a_process_is_asked_however_many_files_are_open() -> None:
@@ -127,13 +159,42 @@ def test_who_stops_does_not_wait_for_a_process_that_hangs() -> None:
     assert logged == []
 
 
-def test_one_that_cannot_be_started_is_not_missed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+def test_one_that_cannot_be_started_is_not_missed_nor_tried_again_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with apart() as analyse, capture_logs() as logged:
+        with monkeypatch.context() as nowhere:
+            nowhere.setattr(sys, "executable", "/nowhere/python")
+            assert analyse([says(0, "here")]) == [analysed(says(0, "here"))]
         assert analyse([says(0, "here")]) == [analysed(says(0, "here"))]
-    assert [line["event"] for line in logged] == [
-        "texts are analysed in this process: no other can be used"
-    ]
+        assert analyse.pid is None
+    assert [line["event"] for line in logged] == [GIVEN_UP]
+
+
+def test_one_that_cannot_be_started_is_tried_again_after_a_while_and_told_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(analysing_apart, "TRIED_AGAIN_S", 0)
+    asked = [says(0, "here")]
+    with apart() as analyse, capture_logs() as logged:
+        for _ in range(2):
+            with monkeypatch.context() as nowhere:
+                nowhere.setattr(sys, "executable", "/nowhere/python")
+                assert analyse(asked) == analyse(asked) == [analysed(asked[0])]
+            assert analyse(asked) == [analysed(asked[0])]
+            assert analyse.pid is not None
+            analyse.end()
+    assert [line["event"] for line in logged] == 2 * [GIVEN_UP, TAKEN_UP]
+
+
+def test_the_files_of_a_process_that_cannot_be_started_are_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    before = sorted(Path("/dev/fd").iterdir())
+    with pytest.raises(OSError, match="nowhere"):
+        ComputingProcess("providers.tantivy.analysing_process")
+    assert sorted(Path("/dev/fd").iterdir()) == before
 
 
 def test_one_that_cannot_run_is_not_missed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,34 +204,148 @@ def test_one_that_cannot_run_is_not_missed(monkeypatch: pytest.MonkeyPatch) -> N
         assert analyse.pid is None
 
 
-def test_a_process_with_nothing_to_do_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    with apart() as analyse:
-        analyse([says(0, "first")])
-        first = analyse.pid
-        monkeypatch.setattr(analysing_apart, "KEPT_S", 0)
-        assert analyse([says(0, "second")]) == [analysed(says(0, "second"))]
-        assert analyse.pid not in (None, first)
+def test_what_is_printed_in_a_process_is_no_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text("print('this machine is customised', flush=True)")
+    monkeypatch.syspath_prepend(tmp_path)
+    with apart() as analyse, capture_logs() as logged:
+        assert analyse([says(0, "said")]) == [analysed(says(0, "said"))]
+        assert analyse.pid is not None
+    assert logged == []
+
+
+IS_THERE = b"e\0\0\0\0\0\0\0\1\x90"
+
+
+@pytest.mark.parametrize(
+    ("answers", "reason"),
+    [
+        (b"a line of text\n", "it begins with b'a line of'"),
+        (b"x\0\0\0\0\0\0\0\0", "it is of the unknown kind b'x'"),
+        (b"e\0\0\0\0\0\0\0\1\xc1", "malformed"),
+        (IS_THERE + b"a line of text\n", "it begins with b'a line of'"),
+        (IS_THERE + b"e\0\0\0\0\x40\0\0\1", "it begins with"),
+        (IS_THERE + b"e\0\0\0\0\0\0\0\1\xc1", "malformed"),
+        (IS_THERE + IS_THERE, "it tells of 0 events instead of 1"),
+        (IS_THERE + b"e\0\0\0\0\0\0\0\4\x91\x92\xc0\xc0", "Expected `int`"),
+    ],
+)
+def test_an_answer_that_is_none_is_told_once_and_its_process_ended(
+    runs: Programs, answers: bytes, reason: str
+) -> None:
+    runs(
+        "import os, sys\n"
+        f"os.write(int(sys.argv[1]), {answers!r})\n"
+        "sys.stdin.buffer.read()\n"
+    )  # fmt: skip
+    with apart() as analyse, capture_logs() as logged:
+        for _ in range(2):
+            assert analyse([says(0, "said")]) == [analysed(says(0, "said"))]
+        assert analyse.pid is None
+    (line,) = logged
+    assert line["event"] == GIVEN_UP
+    assert line["reason"].startswith("what it answers is no answer: ")
+    assert reason in line["reason"]
 
 
 def test_a_process_ends_with_its_input_and_in_the_middle_of_a_request() -> None:
     whole = BytesIO()
     send(whole, [(0, "user/message", b"{}")])
-    command = [sys.executable, "-m", "providers.tantivy.analysing_process"]
     for request in (b"", whole.getvalue()[:-1], whole.getvalue()):
-        done = subprocess.run(command, input=request, capture_output=True, check=True)
-        answers = BytesIO(done.stdout)
-        assert receive(answers) is not None
-        answer = receive(answers)
-        is_whole = request == whole.getvalue()
-        assert (answer is not None) is is_whole
-        assert answer is None or all_analysed_of(answer) == [NO_TEXT]
+        process = ComputingProcess("providers.tantivy.analysing_process")
+        process.requests.write(request)
+        process.requests.close()
+        assert receive(process.answers) is not None
+        answer = receive(process.answers)
+        assert (answer is not None) is (request == whole.getvalue())
+        assert answer is None or all_analysed_of(answer, 1) == [NO_TEXT]
+        assert process.exit_code() == 0
 
 
 def test_a_process_that_nobody_asks_ends_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("providers.tantivy.analysing_process.IDLE_S", 0)
+    monkeypatch.setattr("providers.tantivy.analysing_process.FIRST_ASKED_WITHIN_S", 0)
     reading, writing = os.pipe()
     with os.fdopen(reading, "rb") as requests, os.fdopen(writing, "wb"):
         serve(requests, BytesIO())
+
+
+def test_a_process_waits_longer_for_its_first_request_than_for_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("providers.tantivy.analysing_process.IDLE_S", 0)
+    pipes = [os.pipe(), os.pipe()]
+    (requests, asking_end), (answering_end, answers) = pipes
+    with (
+        os.fdopen(requests, "rb") as theirs,
+        os.fdopen(asking_end, "wb") as ours,
+        os.fdopen(answering_end, "rb") as heard,
+        os.fdopen(answers, "wb") as told_there,
+        ThreadPoolExecutor(1) as thread,
+    ):
+        served = thread.submit(serve, theirs, told_there)
+        assert receive(heard) is not None
+        send(ours, [(0, "user/message", b"{}")])
+        answer = receive(heard)
+        assert answer is not None
+        assert all_analysed_of(answer, 1) == [NO_TEXT]
+        served.result(BEGINS_WITHIN_S)
+
+
+def test_nothing_is_left_of_a_process_that_ended_by_itself_and_another_follows(
+    runs: Programs,
+) -> None:
+    runs(
+        "from providers.tantivy import analysing_process\n"
+        "analysing_process.IDLE_S = 0\n"
+        "analysing_process.main()\n"
+    )
+    with apart(used_from=100) as analyse, capture_logs() as logged:
+        much, little = [says(0, "said " * 100)], [says(1, "little")]
+        for _ in range(2):
+            assert analyse(much) == [analysed(much[0])]
+            pid = analyse.pid
+            assert pid is not None
+            os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+            assert analyse(little) == [analysed(little[0])]
+            assert is_gone(pid)
+            assert analyse.pid is None
+    assert logged == []
+
+
+@pytest.mark.parametrize("words", [1, 1_000_000], ids=["that fits a pipe", "that does not"])
+def test_nobody_waits_long_for_a_process_that_hangs(
+    monkeypatch: pytest.MonkeyPatch, words: int
+) -> None:
+    asked = [says(0, "said " * words)]
+    expected = [analysed(asked[0])]
+    with apart() as analyse, capture_logs() as logged:
+        assert analyse([says(1, "before")]) == [analysed(says(1, "before"))]
+        pid = analyse.pid
+        assert pid is not None
+        monkeypatch.setattr(analysing_apart, "TRIED_AGAIN_S", 0)
+        monkeypatch.setattr(analysing_apart, "ANSWERED_WITHIN_S", 0.2)
+        monkeypatch.setattr(analysing_apart, "_SLOWEST_BYTES_S", 1 << 30)
+        os.kill(pid, signal.SIGSTOP)
+        assert analyse(asked) == expected
+        assert is_gone(pid)
+        assert [line["reason"] for line in logged] == ["it did not answer within 0.2 s"]
+        monkeypatch.undo()
+        assert analyse(asked) == expected
+        assert analyse.pid is not None
+    assert [line["event"] for line in logged] == [GIVEN_UP, TAKEN_UP]
+
+
+def test_a_process_that_does_not_begin_is_told_and_ended(
+    runs: Programs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs("import sys; sys.stdin.read()")
+    monkeypatch.setattr(analysing_apart, "ANSWERED_WITHIN_S", 0)
+    analyse = AnalysingApart(used_from=1)
+    with capture_logs() as logged:
+        assert analyse([says(0, "said")]) == [analysed(says(0, "said"))]
+        assert analyse.pid is None
+    assert [line["reason"] for line in logged] == ["it did not begin within 0 s"]
 
 
 def test_an_index_whose_texts_another_process_takes_apart_answers_alike(tmp_path: Path) -> None:

@@ -329,3 +329,21 @@ def test_a_failure_while_writing_costs_what_was_not_committed_and_nothing_else(
         await index.close()
 
     run(check())
+
+
+def test_an_index_that_somebody_else_writes_stays_where_it_is(tmp_path: Path) -> None:
+    async def check() -> None:
+        first = TantivyIndex.open(tmp_path / "index", 16 << 20)
+        await first.apply([learn("a", "one word")])
+        await first.commit(Watermark(1))
+        with pytest.raises(IndexFailed, match="opened"):
+            TantivyIndex.open(tmp_path / "index", 16 << 20)
+        assert not (tmp_path / "index" / "aside").exists()
+        await first.apply([learn("b", "another word")])
+        await first.commit(Watermark(2))
+        await first.close()
+        again = TantivyIndex.open(tmp_path / "index", 16 << 20)
+        assert (again.watermark, again.documents) == (Watermark(2), 2)
+        await again.close()
+
+    run(check())

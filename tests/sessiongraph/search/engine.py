@@ -11,15 +11,16 @@ from typing import Any
 
 from providers.sqlite.log_store import SqliteLogStore
 from providers.tantivy.index import TantivyIndex
-from sessiongraph.corpus import CorpusView, admits_session, is_available
+from sessiongraph.corpus import CorpusView, LogicalSession, admits_session, is_available
 from sessiongraph.cursor import KEY_BYTES, CursorCodec
-from sessiongraph.event import Seq, SurfaceOp
+from sessiongraph.event import PlacedEvent, Seq, SurfaceOp
 from sessiongraph.filters import (
     ALL_EVENTS,
     ALL_SESSIONS,
     EventSelection,
     SessionSelection,
 )
+from sessiongraph.header import SourceKind
 from sessiongraph.live_sessions import LiveLimits
 from sessiongraph.paging import PageRequest
 from sessiongraph.ports import SessionOrder
@@ -137,27 +138,55 @@ async def plain_answer(
 ) -> set[Key]:
     everyone = await view.sessions(ALL_SESSIONS, SessionOrder.CREATED, limit=10_000)
     known = {each.session_id: each for each in everyone}
+    logs = {each.session_id: await each.log.events(ALL_EVENTS, EVERYTHING) for each in everyone}
     found: set[Key] = set()
     for session in everyone:
-        header = session.header
         if not admits_session(sessions, session):
             continue
         if sessions.availability is not None and not is_available(session, sessions.availability):
             continue
-        for placed in await session.log.events(ALL_EVENTS, EVERYTHING):
-            inherited = placed.seq < (header.seed_length or 0)
-            parent = known.get(header.parent_session or "")
-            original = (
-                parent is not None
-                and placed.seq <= parent.last_seq
-                and parent.header.created_at <= header.created_at
-            )
-            if inherited and original and not include_inherited:
+        for placed in logs[session.session_id]:
+            if not include_inherited and is_copy(known, logs, session, placed):
                 continue
             text = semantic_text(placed.event)
             if text and events.admits(placed) and plain_match(text, wanted):
                 found.add((session.session_id, placed.seq))
     return found
+
+
+def is_copy(
+    known: dict[str, LogicalSession],
+    logs: dict[str, list[PlacedEvent]],
+    session: LogicalSession,
+    placed: PlacedEvent,
+) -> bool:
+    """Whether the parent of a fork has the original of one of its events."""
+
+    def parent_of(child: LogicalSession) -> LogicalSession | None:
+        is_inherited = placed.seq < (child.header.seed_length or 0)
+        return known.get(child.header.parent_session or "") if is_inherited else None
+
+    parent = parent_of(session)
+    if parent is None or parent.header.created_at > session.header.created_at:
+        return False
+    original = next((each for each in logs[parent.session_id] if each.seq == placed.seq), None)
+    if original is None:
+        return False
+    way: list[LogicalSession] = [session]
+    while (above := parent_of(way[-1])) and above not in way:
+        if above.header.created_at != session.header.created_at:
+            break
+        way.append(above)
+    else:
+        if above is session and session.session_id == min(each.session_id for each in way):
+            return False
+    kind, versions = session.header.source.kind, (session.header.version, parent.header.version)
+    if kind is SourceKind.API or (kind is SourceKind.DSH and versions[0] == versions[1]):
+        return all(
+            of(placed) == of(original)
+            for of in (lambda e: e.type, lambda e: e.time, lambda e: semantic_text(e.event))
+        )
+    return True
 
 
 @asynccontextmanager

@@ -329,7 +329,13 @@ def test_filters_of_sessions_and_events(tmp_path: Path) -> None:
     run(check())
 
 
-def test_few_survivors_of_a_filter_among_many_hits_are_found(tmp_path: Path) -> None:
+@pytest.mark.parametrize("named", [0, 5_000])
+def test_few_survivors_of_a_filter_among_many_hits_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: int
+) -> None:
+    """``named``: sessions with shadowed events up to which they are looked for by their ids."""
+    monkeypatch.setattr(sessiongraph.search.service, "_REWRITTEN_SESSIONS", named)
+
     async def check() -> None:
         async with searched(tmp_path) as one:
             for session_id in ("many", "rare"):
