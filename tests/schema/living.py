@@ -37,6 +37,7 @@ from sessiongraph.ports import Position
 from sessiongraph.projections.service import Projections
 from sessiongraph.projections.units import first_party_registry
 from sessiongraph.query import SessionQuery
+from sessiongraph.recent_events import RecentEvents
 from sessiongraph.search.indexing import Indexing
 from sessiongraph.search.service import Search, SearchLimits
 from sessiongraph.search.walks import Walks
@@ -125,7 +126,8 @@ class Server:
         cursors = CursorCodec(b"k" * 32)
         self.changes = CorpusChanges(cursors, backlog)
         limits = LiveLimits(write_delay_ms=write_delay_ms, write_retry_ms=10)
-        self.live = LiveSessions(self.store, limits, self.changes.closed)
+        recent = RecentEvents()
+        self.live = LiveSessions(self.store, limits, self.changes.closed, recent)
         corpus = Corpus(self.store, self.live)
         self.writing = SessionWriting(
             self.store, corpus, self.live, lambda: next(ticks), self.changes
@@ -133,14 +135,16 @@ class Server:
         self.following = Following(self.store, self.store, self.changes.commit, ring_events)
         self.checkpoints = SqliteCheckpointStore(self.store)
         self.projections = Projections(
-            first_party_registry(), self.store, self.store, self.checkpoints
+            first_party_registry(), self.store, self.store, self.checkpoints, recent=recent
         )
         self.index: TantivyIndex | None = None
         self.search: Search | None = None
         if search:
             self.index = TantivyIndex.open(path / "index", 16 << 20)
             walks = Walks(300, 64, 100_000)
-            indexing = Indexing(self.store, self.store, self.index, on_commit=walks.commit)
+            indexing = Indexing(
+                self.store, self.store, self.index, on_commit=walks.commit, recent=recent
+            )
             settle = self.live.commit_accepted
             self.search = Search(indexing, walks, cursors, SearchLimits(), settle)
         self.imports = ImportJobs(
