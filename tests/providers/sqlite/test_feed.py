@@ -158,7 +158,7 @@ def test_a_follower_waits_for_the_next_commit(tmp_path: Path) -> None:
             await store.create(header("a"))
             assert [c.kind for c in await first] == [CommitKind.CREATED]
             await following.aclose()  # type: ignore[attr-defined]
-            assert store._feed._waiting == set()
+            assert store._feed._waiting == {}
 
     run(scenario())
 
@@ -171,7 +171,7 @@ def test_followers_end_with_the_store(tmp_path: Path) -> None:
             await asyncio.sleep(0)
         for task in tasks:
             assert [c.position for c in await task] == [1]
-        assert store._feed._waiting == set()
+        assert store._feed._waiting == {}
 
     run(scenario())
 
@@ -194,7 +194,7 @@ def test_a_follower_whose_loop_has_gone_does_not_disturb_the_writer(tmp_path: Pa
         waiting = asyncio.ensure_future(anext(following))
         await asyncio.sleep(0)
         waiting.cancel()
-        store._feed._waiting.add((asyncio.get_running_loop(), asyncio.Event()))
+        store._feed._waiting[asyncio.get_running_loop()].add(asyncio.Event())
 
     async def scenario() -> None:
         async with sqlite_at(tmp_path / "log.db") as store:
@@ -204,7 +204,7 @@ def test_a_follower_whose_loop_has_gone_does_not_disturb_the_writer(tmp_path: Pa
             thread.join()
             assert len(store._feed._waiting) == 1
             await write(store, header("a"), conversation(2))
-            assert store._feed._waiting == set()
+            assert store._feed._waiting == {}
             assert len(await take(store.follow(0), 2)) == 2
 
     run(scenario())
