@@ -52,7 +52,7 @@ class SqliteCommitFeed:
                 self._waiting.pop(loop, None)
 
     def wake(self) -> None:
-        """Let every follower look again; called by the writer's thread after a commit.
+        """Let every follower look again, soon; for any thread.
 
         Each loop is called once, however many follow in it: every call takes turns with the loop.
         """

@@ -70,8 +70,8 @@ class _Work:
 class Writer:
     """Owns the writing connection of one file.
 
-    committed: called in the writer's thread after each transaction, when its jobs are answered: who
-        asked for them waits, who follows can wait a moment longer.
+    committed: called after each transaction, as soon as its jobs are answered: by the event loop
+        that they came from, so that nothing comes between, or by the writer's thread.
     jobs_together: jobs of each transaction. transactions: how long each took (seconds).
     syncs: how long of that its COMMIT took, which waits for the disk (seconds).
     failures: transactions that the disk refused.
@@ -164,9 +164,7 @@ class Writer:
                 else:
                     break
             is_committed = self._commit(works, waits_for_disk=is_urgent)
-            _deliver(works)
-            if is_committed and self.committed is not None:
-                self.committed()
+            _deliver(works, self.committed if is_committed else None)
         self._connection.close()
 
     def _commit(self, works: list[_Work], *, waits_for_disk: bool) -> bool:
@@ -238,8 +236,11 @@ class Writer:
             _log.error("a failed transaction could not be rolled back", error=str(error))
 
 
-def _deliver(works: list[_Work]) -> None:
-    """Answer committed jobs: here, or with one wake-up in the event loop they came from."""
+def _deliver(works: list[_Work], then: Callable[[], None] | None) -> None:
+    """Answer committed jobs: here, or with one wake-up in the event loop they came from.
+
+    then: called once behind that.
+    """
     by_loop: dict[asyncio.AbstractEventLoop, list[_Work]] = {}
     for work in works:
         if isinstance(work.future, asyncio.Future):
@@ -248,11 +249,17 @@ def _deliver(works: list[_Work]) -> None:
             work.deliver()
     for loop, group in by_loop.items():
         try:
-            loop.call_soon_threadsafe(_deliver_here, group)
+            loop.call_soon_threadsafe(_deliver_here, group, then)
         except RuntimeError:
             _log.warning("an event loop closed before its writes were answered", jobs=len(group))
+        else:
+            then = None
+    if then is not None:
+        then()
 
 
-def _deliver_here(works: list[_Work]) -> None:
+def _deliver_here(works: list[_Work], then: Callable[[], None] | None) -> None:
     for work in works:
         work.deliver()
+    if then is not None:
+        then()
