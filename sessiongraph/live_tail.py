@@ -187,17 +187,10 @@ class TailedLog:
     @staticmethod
     async def each_at(wanted: Sequence[tuple[TailedLog, Seq]]) -> list[PlacedEvent | None]:
         """The event with some seq in each of some logs of one observation, read together."""
-        answers: list[PlacedEvent | None] = []
-        stored: list[tuple[StoredSession, Seq]] = []
-        places: list[int] = []
-        for log, seq in wanted:
-            placed = log._tail.events.get(seq)
-            if placed is None and log._stored is not None:
-                reader = log._reader
-                stored.append((log._stored, seq))
-                places.append(len(answers))
-            answers.append(placed)
+        answers = [log._tail.events.get(seq) for log, seq in wanted]
+        places, stored = _in_the_store(wanted)
         if stored:
+            reader = wanted[places[0]][0]._reader
             for place, placed in zip(places, await reader.each_at(stored), strict=True):
                 tail = wanted[place][0]._tail
                 answers[place] = placed if placed is None else tail.corrected(placed)
@@ -249,19 +242,13 @@ class TailedLog:
     async def each_replacer(wanted: Sequence[tuple[TailedLog, Seq]]) -> list[Seq | None]:
         """What removed the event with some seq in each of some logs of one observation, read
         together; None while it stands."""
-        answers: list[Seq | None] = []
-        stored: list[tuple[StoredSession, Seq]] = []
-        places: list[int] = []
-        for log, seq in wanted:
-            by = log._tail.replacers.get(seq)
-            if by is None and log._stored is not None and seq not in log._tail.events:
-                reader = log._reader
-                stored.append((log._stored, seq))
-                places.append(len(answers))
-            answers.append(by)
+        answers = [log._tail.replacers.get(seq) for log, seq in wanted]
+        places, stored = _in_the_store(wanted)
         if stored:
+            reader = wanted[places[0]][0]._reader
             for place, by in zip(places, await reader.each_replacer(stored), strict=True):
-                answers[place] = by
+                if answers[place] is None:
+                    answers[place] = by
         return answers
 
     async def citers(self, seq: Seq) -> list[Seq]:
@@ -284,6 +271,20 @@ def _admits(selection: EventSelection, placed: PlacedEvent) -> bool:
         and (selection.types is None or placed.type in selection.types)
         and (selection.surfaces is None or placed.surface in selection.surfaces)
     )
+
+
+def _in_the_store(
+    wanted: Sequence[tuple[TailedLog, Seq]],
+) -> tuple[list[int], list[tuple[StoredSession, Seq]]]:
+    """Which of some events are not in a tail, by their places, and how the store is asked for
+    them."""
+    places: list[int] = []
+    stored: list[tuple[StoredSession, Seq]] = []
+    for place, (log, seq) in enumerate(wanted):
+        if log.stored is not None and seq not in log._tail.events:
+            places.append(place)
+            stored.append((log.stored, seq))
+    return places, stored
 
 
 def _in_window(key: int, window: WindowRequest) -> bool:
