@@ -30,6 +30,7 @@ from providers.sqlite.codec import (
     to_octets,
 )
 from providers.sqlite.event_lists import list_events, run_start, weighed
+from providers.sqlite.known_sessions import KnownSessions
 from providers.sqlite.numbering import LOW_32, SEQ_SHIFT
 from providers.sqlite.reading import VALUES_AT_MOST, Reading, batches, marks
 from providers.sqlite.types import TypeNames
@@ -70,9 +71,12 @@ _COUNTS_WITHIN: Final = f"""
 class SqliteLogReader(Reading):
     """Answers of one moment; see :class:`sessiongraph.ports.LogReader`."""
 
-    def __init__(self, connection: sqlite3.Connection, types: TypeNames) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, types: TypeNames, known: KnownSessions
+    ) -> None:
         super().__init__(connection)
         self._types = types
+        self._known = known
         (position,) = connection.execute(
             "SELECT coalesce(max(position), 0) FROM commits"
         ).fetchone()
@@ -126,7 +130,13 @@ class SqliteLogReader(Reading):
 
         def read() -> list[StoredSession]:
             return session_lists.list_sessions(
-                self._connection, selection, order, limit=limit, after=after, before=before
+                self._connection,
+                self._known,
+                selection,
+                order,
+                limit=limit,
+                after=after,
+                before=before,
             )
 
         scans = bool(selection.titles) or (order is SessionOrder.ACTIVE and _filters(selection))

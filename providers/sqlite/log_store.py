@@ -23,6 +23,7 @@ from providers.sqlite.codec import json_octets, to_octets
 from providers.sqlite.connections import Readers, open_writer
 from providers.sqlite.feed import SqliteCommitFeed
 from providers.sqlite.forking import first_members, latest_prompt, latest_title
+from providers.sqlite.known_sessions import KnownSessions
 from providers.sqlite.log_reader import SqliteLogReader
 from providers.sqlite.numbering import DOOMED, VISIBLE
 from providers.sqlite.rebuilding import rebuild_log, recount
@@ -59,6 +60,7 @@ class SqliteLogStore:
         self._readers = readers
         self._writer = writer
         self._types = types
+        self._known = KnownSessions()
         self._logs: dict[str, tuple[int, int]] = {}
         self._feed = SqliteCommitFeed(readers)
         if writer is not None:
@@ -113,7 +115,7 @@ class SqliteLogStore:
             connection.execute("BEGIN")
             self.observations += 1
             try:
-                yield SqliteLogReader(connection, self._types)
+                yield SqliteLogReader(connection, self._types, self._known)
             finally:
                 self.observations -= 1
                 connection.execute("ROLLBACK")
@@ -240,14 +242,15 @@ class SqliteLogStore:
             if row is None or row[1] != epoch:
                 raise LogConflict(f"{session_id!r} was replaced or deleted meanwhile")
             take_end(connection, row[0])
-            connection.execute(
-                "UPDATE logs SET source_path = NULL, notes = ? WHERE log = ?",
-                (json_octets(list(notes)), row[0]),
-            )
-            connection.execute("DELETE FROM recordings WHERE id = ?", (octets,))
-            return commits.record(
+            position = commits.record(
                 connection, CommitKind.DETACHED, octets, epoch, row[2] + 1, row[2]
             )
+            connection.execute(
+                "UPDATE logs SET source_path = NULL, notes = ?, header_at = ? WHERE log = ?",
+                (json_octets(list(notes)), position, row[0]),
+            )
+            connection.execute("DELETE FROM recordings WHERE id = ?", (octets,))
+            return position
 
         return await self._write().run(job)
 

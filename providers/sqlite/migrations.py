@@ -274,6 +274,12 @@ def m010_activity_of_few(db: Database) -> None:
         )
 
 
+@migrations()
+def m011_changes_of_headers(db: Database) -> None:
+    """The commit that changed a header last, 0 when none has since its log was made."""
+    db.execute("ALTER TABLE logs ADD COLUMN header_at INTEGER NOT NULL DEFAULT 0")
+
+
 def recognise(connection: sqlite3.Connection, path: str) -> bool:
     """Whether the file is ours; False for an empty one that may become ours.
 

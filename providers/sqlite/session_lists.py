@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from providers.sqlite import directories
 from providers.sqlite.codec import to_octets
-from providers.sqlite.headers import COLUMNS, session_of
+from providers.sqlite.known_sessions import LISTED, KnownSessions
 from sessiongraph.directories import lies_within
 from sessiongraph.filters import Range, SessionSelection, fold_title
 from sessiongraph.ports import SessionKey, SessionOrder, StoredSession
@@ -36,6 +36,7 @@ _KEYS: Final = {
 
 def list_sessions(
     connection: sqlite3.Connection,
+    known: KnownSessions,
     selection: SessionSelection,
     order: SessionOrder,
     *,
@@ -63,7 +64,7 @@ def list_sessions(
     sql = _merged(lists, backwards=backwards)
     if len(lists) > 1:
         sql, values = _numbered(sql, values)
-    found = [session_of(row) for row in connection.execute(sql, values)]
+    found = known.of(connection, connection.execute(sql, values).fetchall())
     return found[::-1] if backwards else found
 
 
@@ -73,7 +74,7 @@ def _merged(lists: Sequence[tuple[_Lead, str]], *, backwards: bool) -> str:
     if len(lists) == 1:
         ((lead, clauses),) = lists
         ordering = ", ".join(f"{column} {direction}" for column in lead.key)
-        return f"SELECT {COLUMNS} FROM {lead.table} WHERE {clauses} ORDER BY {ordering} LIMIT ?"
+        return f"SELECT {LISTED} FROM {lead.table} WHERE {clauses} ORDER BY {ordering} LIMIT ?"
     keys = [
         f"SELECT log AS chosen, {_as_places(lead.key)} FROM {lead.table} WHERE {clauses}"
         for lead, clauses in lists
@@ -81,7 +82,7 @@ def _merged(lists: Sequence[tuple[_Lead, str]], *, backwards: bool) -> str:
     places = range(len(lists[0][0].key))
     ordering = ", ".join(f"place_{place} {direction}" for place in places)
     chosen = f"{' UNION ALL '.join(keys)} ORDER BY {ordering} LIMIT ?"
-    return f"SELECT {COLUMNS} FROM ({chosen}) CROSS JOIN logs ON log = chosen ORDER BY {ordering}"
+    return f"SELECT {LISTED} FROM ({chosen}) CROSS JOIN logs ON log = chosen ORDER BY {ordering}"
 
 
 def _numbered(sql: str, values: Sequence[Any]) -> tuple[str, list[Any]]:

@@ -246,15 +246,7 @@ class SqliteStagedLog:
         assert self._growing is not None
         self._require_ownership(connection)
         shadow(connection, self._shadowed)
-        values = headers.header_values(header)
-        values.update(staged_by=None)
-        names = ", ".join(f"{name} = ?" for name in values)
-        connection.execute(f"UPDATE logs SET {names} WHERE log = ?", [*values.values(), self._log])
-        commits.advance(connection, self._log, self._last_seq, self._title, self._prompt)
-        commits.count(connection, events=self._last_seq - self._visible_seq)
-        if recording is not None:
-            commits.remember_recording(connection, recording)
-        return commits.record(
+        position = commits.record(
             connection,
             CommitKind.APPENDED,
             to_octets(header.session_id),
@@ -263,6 +255,15 @@ class SqliteStagedLog:
             self._last_seq,
             relisted=self._title is not None or self._prompt is not None,
         )
+        values = headers.header_values(header)
+        values.update(staged_by=None, header_at=position)
+        names = ", ".join(f"{name} = ?" for name in values)
+        connection.execute(f"UPDATE logs SET {names} WHERE log = ?", [*values.values(), self._log])
+        commits.advance(connection, self._log, self._last_seq, self._title, self._prompt)
+        commits.count(connection, events=self._last_seq - self._visible_seq)
+        if recording is not None:
+            commits.remember_recording(connection, recording)
+        return position
 
 
 def begin_log(connection: sqlite3.Connection, header: SessionHeader, name: int) -> int:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from providers.sqlite import covers, directories
+from providers.sqlite.known_sessions import KnownSessions
 from providers.sqlite.migrations import migrate
 from providers.sqlite.session_lists import list_sessions
 from sessiongraph.filters import ALL_SESSIONS
@@ -40,7 +41,10 @@ def test_no_list_is_sorted_by_itself(tmp_path: Path, name: str, order: SessionOr
         asked: list[str] = []
         connection.set_trace_callback(asked.append)
         selection = ALL_SESSIONS.narrowed(**FILTERS[name])
-        assert list_sessions(connection, selection, order, limit=50, after=None, before=None) == []
+        page = list_sessions(
+            connection, KnownSessions(), selection, order, limit=50, after=None, before=None
+        )
+        assert page == []
         connection.set_trace_callback(None)
         (statement,) = asked
         plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}")]
