@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from resolvers.context import RequestContext
 from resolvers.sessions import uri_of
 from sessiongraph.corpus import LogicalSession
-from sessiongraph.event import PlacedEvent, Seq
+from sessiongraph.event import EventEnvelope, PlacedEvent, Seq
 from sessiongraph.filters import EventSelection
 from sessiongraph.header import SessionHeader
 from sessiongraph.paging import Page, PageRequest
@@ -40,6 +40,20 @@ async def list_events(
         InvalidLimit, InvalidCursor, StaleCursor: see there.
     """
     return await (await context.observation()).list_events(session, selection, request)
+
+
+async def list_envelopes(
+    context: RequestContext,
+    session: LogicalSession,
+    selection: EventSelection,
+    request: PageRequest,
+) -> Page[EventEnvelope]:
+    """The page of :func:`list_events`, of whose events nothing else is shown.
+
+    Raises:
+        InvalidLimit, InvalidCursor, StaleCursor: see there.
+    """
+    return await (await context.observation()).list_envelopes(session, selection, request)
 
 
 async def list_documents(
@@ -108,6 +122,6 @@ def captured_through_seq(root: LogicalSession) -> Seq | None:
     return None if root.last_seq < 0 else root.last_seq
 
 
-def event_id(root: PlacedEvent) -> str:
+def event_id(root: PlacedEvent | EventEnvelope) -> str:
     """The id of an event: its session's URI, ``#``, and its seq."""
     return f"{uri_of(root.session_id)}#{root.seq}"

@@ -2,7 +2,8 @@
 
 The type of an event goes by what its payload holds, not by its name alone: an event whose payload
 lacks the fields of its type is served as a :class:`GenericEvent` and loses nothing. All of them are
-:class:`~sessiongraph.event.PlacedEvent` underneath.
+:class:`~sessiongraph.event.PlacedEvent` underneath, or :class:`~sessiongraph.event.EventEnvelope`
+in lists of which no more is asked.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ from schema.declaration import (
 )
 from schema.enums import EventSurface, SurfaceOpKind
 from schema.scalars import JSON, EpochMillis
-from sessiongraph.event import PlacedEvent
+from schema.selected import OnlyThese
+from sessiongraph.event import EventEnvelope, PlacedEvent
 from sessiongraph.event import SurfaceOp as LoggedOp
 from sessiongraph.payloads import Shape
 
@@ -96,13 +98,21 @@ class SessionEvent:
 
     @staticmethod
     @always_resolves
-    def resolve_type(value: PlacedEvent, _info: object, _interface: object) -> str:
-        return _TYPE_NAMES[messages.shape(value)]
+    def resolve_type(value: PlacedEvent | EventEnvelope, _info: object, _interface: object) -> str:
+        # Of an envelope nothing is shown that one type has and another has not.
+        shape = Shape.GENERIC if isinstance(value, EventEnvelope) else messages.shape(value)
+        return _TYPE_NAMES[shape]
 
     @staticmethod
     @asks_class
     def is_type_of(value: object, _info: object) -> bool:
-        return isinstance(value, PlacedEvent)
+        return isinstance(value, PlacedEvent | EventEnvelope)
+
+
+envelopes_alone: Final = OnlyThese(
+    "SessionEvent", frozenset({"id", "sessionId", "seq", "type", "time", "surface"})
+)
+"""Whether a list of events is asked for what their envelopes have, and nothing else."""
 
 
 async def _fetched(context: RequestContext, placed: PlacedEvent) -> msgspec.Raw:

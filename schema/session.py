@@ -10,6 +10,7 @@ from resolvers.events import (
     SessionWindow,
     captured_through_seq,
     list_documents,
+    list_envelopes,
     list_events,
     list_surface,
     read_window,
@@ -23,14 +24,14 @@ from resolvers.sessions import session_uri
 from schema.connection import Connection, Edge, page_request
 from schema.declaration import Info, asks_class, field, object_type, resolved
 from schema.enums import EventSurface, Freshness, SourceKind
-from schema.event import SessionEvent, SessionEventConnection
+from schema.event import SessionEvent, SessionEventConnection, envelopes_alone
 from schema.inputs import EventFilter, event_selection
 from schema.projection import ProjectionSnapshot
 from schema.reference import CitationConnection
 from schema.scalars import Cursor, EpochMillis
 from sessiongraph.citations import SessionCitation
 from sessiongraph.corpus import LogicalSession
-from sessiongraph.event import PlacedEvent
+from sessiongraph.event import EventEnvelope, PlacedEvent
 from sessiongraph.families import Lineage
 from sessiongraph.paging import Page
 from sessiongraph.projections.views import Snapshot
@@ -221,9 +222,11 @@ class SessionRecord:
         after: Cursor | None = strawberry.UNSET,
         last: int | None = strawberry.UNSET,
         before: Cursor | None = strawberry.UNSET,
-    ) -> Page[PlacedEvent]:
-        request = page_request(first, after, last, before)
-        return await list_events(info.context, session, event_selection(filters), request)
+    ) -> Page[PlacedEvent] | Page[EventEnvelope]:
+        request, selection = page_request(first, after, last, before), event_selection(filters)
+        if envelopes_alone.are_asked_for(info):
+            return await list_envelopes(info.context, session, selection, request)
+        return await list_events(info.context, session, selection, request)
 
     @field(EventWindow | None, "One event with its raw-log neighbours.")
     async def event(

@@ -271,3 +271,18 @@ class PlacedEvent(msgspec.Struct, eq=False):
     @property
     def ignorable(self) -> bool:
         return self.event.ignorable
+
+
+class EventEnvelope(msgspec.Struct, frozen=True, gc=False):
+    """What a list says of an event whose payload and place nobody asks for."""
+
+    session_id: str
+    seq: Seq
+    type: str
+    time: EpochMillis
+    surface: EventSurface
+
+    @classmethod
+    def of(cls, placed: PlacedEvent) -> EventEnvelope:
+        """The envelope of an event that is at hand."""
+        return cls(placed.session_id, placed.seq, placed.type, placed.time, placed.surface)

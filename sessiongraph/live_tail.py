@@ -16,7 +16,14 @@ from typing import Final
 
 from sessiongraph.citations import CitingKey, SessionCitation
 from sessiongraph.errors import PersistenceFailed, SessionGraphError
-from sessiongraph.event import EventSurface, PlacedEvent, Placement, Seq, SessionEvent
+from sessiongraph.event import (
+    EventEnvelope,
+    EventSurface,
+    PlacedEvent,
+    Placement,
+    Seq,
+    SessionEvent,
+)
 from sessiongraph.filters import EventSelection
 from sessiongraph.placed_entry import PlacedEntry
 from sessiongraph.ports import ConversationTotals, LogReader, StoredSession, WindowRequest
@@ -110,6 +117,14 @@ class TailedLog:
             if _in_window(placed.seq, window) and _admits(selection, placed)
         ]
         return _cut(stored + found, window, lambda placed: placed.seq)
+
+    async def envelopes(
+        self, selection: EventSelection, window: WindowRequest
+    ) -> list[EventEnvelope]:
+        """The envelopes of what :meth:`events` answers."""
+        if self._stored is None or self._tail.events:
+            return [EventEnvelope.of(placed) for placed in await self.events(selection, window)]
+        return await self._reader.envelopes(self._stored, selection, window)
 
     def _reaches_store(self, selection: EventSelection, window: WindowRequest) -> bool:
         """Whether the answer can have events that are not in the tail."""

@@ -21,7 +21,7 @@ import msgspec
 
 from sessiongraph.citations import CitedKey, CitingKey, SessionCitation
 from sessiongraph.cover_query import CoverQuery
-from sessiongraph.event import Entry, PlacedEvent, Seq
+from sessiongraph.event import Entry, EventEnvelope, PlacedEvent, Seq
 from sessiongraph.filters import EventSelection, SessionSelection
 from sessiongraph.header import EpochMillis, SessionHeader
 from sessiongraph.placed_entry import PlacedEntry
@@ -201,6 +201,12 @@ class LogReader(Protocol):
         self, session: StoredSession, selection: EventSelection, window: WindowRequest
     ) -> list[PlacedEvent]:
         """Events that pass all but the text filters, ascending by seq; the window is over seqs."""
+        ...
+
+    async def envelopes(
+        self, session: StoredSession, selection: EventSelection, window: WindowRequest
+    ) -> list[EventEnvelope]:
+        """The envelopes of what :meth:`events` answers; no payload is read or weighed for them."""
         ...
 
     async def surface(self, session: StoredSession, window: WindowRequest) -> list[PlacedEvent]:

@@ -26,7 +26,7 @@ from sessiongraph.errors import (
     SessionGraphError,
     SessionNotFound,
 )
-from sessiongraph.event import PlacedEvent, Seq
+from sessiongraph.event import EventEnvelope, PlacedEvent, Seq
 from sessiongraph.families import Lineage, LineageNode, lineages, page_of_descendants
 from sessiongraph.filters import ALL_EVENTS, EventSelection, SessionSelection
 from sessiongraph.paging import Page, PageRequest, page_by_key
@@ -242,6 +242,27 @@ class Observation:
 
         return await self._page_by_key(
             "events", session, selection.digest, request, find, lambda placed: placed.seq
+        )
+
+    async def list_envelopes(
+        self, session: LogicalSession, selection: EventSelection, request: PageRequest
+    ) -> Page[EventEnvelope]:
+        """The page that :meth:`list_events` answers, for whoever asks for no payloads.
+
+        Raises:
+            InvalidLimit, InvalidCursor, StaleCursor: see there.
+        """
+
+        async def find(window: WindowRequest) -> list[EventEnvelope]:
+            if selection.texts:
+                documents = await scan_documents(session, selection, window, self._allowance)
+                return [EventEnvelope.of(document.placed) for document in documents]
+            if selection.impossible:
+                return []
+            return await session.log.envelopes(selection, window)
+
+        return await self._page_by_key(
+            "events", session, selection.digest, request, find, lambda envelope: envelope.seq
         )
 
     async def list_documents(

@@ -24,6 +24,7 @@ from sessiongraph.errors import LogConflict
 from sessiongraph.event import (
     DeltaRun,
     Entry,
+    EventEnvelope,
     EventSurface,
     PlacedEvent,
     Placement,
@@ -280,6 +281,12 @@ class PlainReader:
         log = self.log_of(session)
         placed = [log.placed(event) for event in log.events if admits_event(selection, log, event)]
         return weighed(cut_window(placed, [each.seq for each in placed], window), window)
+
+    async def envelopes(
+        self, session: StoredSession, selection: EventSelection, window: WindowRequest
+    ) -> list[EventEnvelope]:
+        found = await self.events(session, selection, replace(window, take=None))
+        return [EventEnvelope.of(each) for each in found]
 
     async def surface(self, session: StoredSession, window: WindowRequest) -> list[PlacedEvent]:
         log = self.log_of(session)

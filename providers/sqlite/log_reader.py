@@ -29,14 +29,22 @@ from providers.sqlite.codec import (
     run_of,
     to_octets,
 )
-from providers.sqlite.event_lists import list_events, run_start, weighed
+from providers.sqlite.event_lists import list_envelopes, list_events, run_start, weighed
 from providers.sqlite.known_sessions import KnownSessions
 from providers.sqlite.numbering import LOW_32, SEQ_SHIFT
 from providers.sqlite.reading import VALUES_AT_MOST, Reading, batches, marks
 from providers.sqlite.types import TypeNames
 from sessiongraph.citations import CitedKey, CitingKey, SessionCitation
 from sessiongraph.cover_query import CoverQuery
-from sessiongraph.event import LOG_ONLY, DeltaRun, Entry, PlacedEvent, Seq, SessionEvent
+from sessiongraph.event import (
+    LOG_ONLY,
+    DeltaRun,
+    Entry,
+    EventEnvelope,
+    PlacedEvent,
+    Seq,
+    SessionEvent,
+)
 from sessiongraph.filters import EventSelection, SessionSelection
 from sessiongraph.ports import (
     ChildLink,
@@ -182,6 +190,16 @@ class SqliteLogReader(Reading):
 
         def read() -> list[PlacedEvent]:
             return list_events(self._connection, self._types, session, selection, window)
+
+        return await (self._aside(read) if window.limit > _LONG_PAGE else self._here(read))
+
+    async def envelopes(
+        self, session: StoredSession, selection: EventSelection, window: WindowRequest
+    ) -> list[EventEnvelope]:
+        """The envelopes of what :meth:`events` answers."""
+
+        def read() -> list[EventEnvelope]:
+            return list_envelopes(self._connection, self._types, session, selection, window)
 
         return await (self._aside(read) if window.limit > _LONG_PAGE else self._here(read))
 

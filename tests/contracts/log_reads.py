@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sessiongraph.event import (
     DeltaKind,
     Entry,
+    EventEnvelope,
     SessionEvent,
     events_of,
 )
@@ -102,6 +103,8 @@ class LogReadsContract:
                         found = await mine.events(session, selection, window)
                         expected = await theirs.events(model, selection, window)
                         assert [*map(told_placed, found)] == [*map(told_placed, expected)]
+                        envelopes = await mine.envelopes(session, selection, window)
+                        assert envelopes == [EventEnvelope.of(each) for each in expected]
 
         run(scenario())
 

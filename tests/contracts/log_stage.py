@@ -278,6 +278,7 @@ async def answers(reader: LogReader, session_id: str) -> dict[str, Any]:
     return {
         "session": told_session(session),
         "events": [told_placed(e) for e in await reader.events(session, ALL_EVENTS, EVERYTHING)],
+        "envelopes": await reader.envelopes(session, ALL_EVENTS, EVERYTHING),
         "surface": [told_placed(e) for e in await reader.surface(session, EVERYTHING)],
         "nodes": await reader.surface_nodes(session),
         "totals": await reader.conversation_totals(session),

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from sessiongraph.corpus import Corpus, CorpusView, LogicalSession
 from sessiongraph.errors import LogConflict, SourceConflict
-from sessiongraph.event import Entry
+from sessiongraph.event import Entry, EventEnvelope
 from sessiongraph.filters import ALL_EVENTS, ALL_SESSIONS, Availability, SessionSelection
 from sessiongraph.header import SessionHeader
 from sessiongraph.paging import PageRequest
@@ -271,6 +271,8 @@ def test_finding_counting_and_reading_a_mixed_corpus_equal_the_plain_ones(
                 expected = await model.reader.events(row, ALL_EVENTS, EVERYTHING)
                 mine = await session.log.events(ALL_EVENTS, EVERYTHING)
                 assert [told_placed(e) for e in mine] == [told_placed(e) for e in expected]
+                envelopes = await session.log.envelopes(ALL_EVENTS, EVERYTHING)
+                assert envelopes == [EventEnvelope.of(each) for each in expected]
 
     run(scenario())
 

@@ -1,0 +1,98 @@
+"""Whether a list is asked for only some fields of its items, found once for each place of it.
+
+Whoever reads a list can leave out then what nobody will see. The answer is on the safe side: what
+variables may leave out counts as asked for, and so does what other types of item have.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from graphql import (
+    FieldNode,
+    FragmentDefinitionNode,
+    FragmentSpreadNode,
+    InlineFragmentNode,
+    SelectionNode,
+    SelectionSetNode,
+)
+
+from schema.declaration import Info
+
+KEPT_PLACES: Final = 1024
+"""Places in documents whose answer is kept."""
+
+_Fragments = Mapping[str, FragmentDefinitionNode]
+
+
+class OnlyThese:
+    """Tells whether the items of a connection are asked for nothing but some fields.
+
+    item_type: of the items, an interface perhaps. names: of the fields.
+    """
+
+    def __init__(self, item_type: str, names: frozenset[str]) -> None:
+        self._item_type = item_type
+        self._names = names
+        # The nodes are kept too, so that nothing else gets their addresses.
+        self._known: OrderedDict[int, tuple[FieldNode, bool]] = OrderedDict()
+
+    def are_asked_for(self, info: Info) -> bool:
+        """The answer for the field that is being resolved, which gives the connection."""
+        fragments = info._raw_info.fragments
+        return all(self._known_of(node, fragments) for node in info._raw_info.field_nodes)
+
+    def _known_of(self, node: FieldNode, fragments: _Fragments) -> bool:
+        known = self._known.get(id(node))
+        if known is None:
+            items = self._items(node.selection_set, fragments)
+            known = node, all(self._suffices(each, fragments) for each in items)
+            self._known[id(node)] = known
+            if len(self._known) > KEPT_PLACES:
+                self._known.popitem(last=False)
+        return known[1]
+
+    def _items(
+        self, connection: SelectionSetNode | None, fragments: _Fragments
+    ) -> Iterator[SelectionSetNode | None]:
+        """What is selected of items, at every place of a connection that shows them."""
+        for field in _fields(connection, fragments):
+            assert isinstance(field, FieldNode), "a connection is no interface"
+            if field.name.value == "nodes":
+                yield field.selection_set
+            elif field.name.value == "edges":
+                for each in _fields(field.selection_set, fragments):
+                    assert isinstance(each, FieldNode), "an edge is no interface"
+                    if each.name.value == "node":
+                        yield each.selection_set
+
+    def _suffices(self, item: SelectionSetNode | None, fragments: _Fragments) -> bool:
+        return all(
+            isinstance(each, FieldNode) and each.name.value in self._names
+            for each in _fields(item, fragments, self._item_type)
+        )
+
+
+def _fields(
+    selected: SelectionSetNode | None, fragments: _Fragments, of_type: str | None = None
+) -> Iterator[SelectionNode]:
+    """The fields of a selection, those of its fragments among them.
+
+    of_type: fragments on other types are not taken apart.
+    """
+    for each in selected.selections if selected is not None else ():
+        inner: InlineFragmentNode | FragmentDefinitionNode
+        if isinstance(each, FragmentSpreadNode):
+            inner = fragments[each.name.value]
+        elif isinstance(each, InlineFragmentNode):
+            inner = each
+        else:
+            yield each
+            continue
+        condition = inner.type_condition
+        if of_type is None or condition is None or condition.name.value == of_type:
+            yield from _fields(inner.selection_set, fragments, of_type)
+        else:
+            yield each
