@@ -8,6 +8,7 @@ from graphql import Executor
 from strawberry.schema.config import StrawberryConfig
 
 from schema import event, lineage, projection
+from schema.direct_calls import call_directly
 from schema.errors import PublicErrors
 from schema.mutation import Mutation
 from schema.operation import OneObservation
@@ -23,7 +24,7 @@ def build_schema(
 
     execution_context_class: how fields are executed; graphql-core's way when left out.
     """
-    return PublicErrors(
+    schema = PublicErrors(
         query=Query,
         mutation=Mutation,
         subscription=Subscription,
@@ -32,3 +33,5 @@ def build_schema(
         execution_context_class=execution_context_class,
         config=StrawberryConfig(scalar_map=SCALARS),
     )
+    call_directly(schema)
+    return schema

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from pathlib import Path
 
 import pytest
@@ -148,7 +148,8 @@ async def soak(folder: Path, actors: int, turns: int, seed: int) -> None:
         followers = [asyncio.create_task(everything.follower(name)) for name in NAMES * 2]
         done = await asyncio.gather(*(everything.actor(seed + n) for n in range(actors)))
         assert sum(done) > actors * turns / 4
-        await engine.writing.close_all()
+        with suppress(LogConflict):  # what an import took from a session that still held something
+            await engine.writing.close_all()
         following.stop()
         assert sum(await asyncio.gather(*followers)) > 0
         serving.cancel()
