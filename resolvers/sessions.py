@@ -25,8 +25,15 @@ def session_uri(root: LogicalSession) -> str:
     return uri_of(root.session_id)
 
 
-async def read_session(context: RequestContext, session_id: str) -> LogicalSession | None:
-    """The session with this id, None when it is neither live nor stored."""
+async def read_session(
+    context: RequestContext, session_id: str, *, alone: bool = False
+) -> LogicalSession | None:
+    """The session with this id, None when it is neither live nor stored.
+
+    alone: nothing else asks for a session at the same time, so that there is no batch to wait for.
+    """
+    if alone:
+        return (await (await context.observation()).find([session_id])).get(session_id)
     return await context.loaders.sessions.load(session_id)
 
 

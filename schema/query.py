@@ -33,6 +33,7 @@ from schema.reference import (
 )
 from schema.scalars import Cursor, SafeInt
 from schema.search import EventSearchConnection, SessionSearchConnection
+from schema.selected import is_only_root
 from schema.session import SessionConnection, SessionRecord
 from schema.writing import require_text
 from sessiongraph.corpus import LogicalSession
@@ -97,7 +98,7 @@ class Query:
 
     @field(SessionRecord | None, "Null when neither live nor stored.")
     async def session(self, info: Info, id: strawberry.ID) -> LogicalSession | None:
-        return await read_session(info.context, id)
+        return await read_session(info.context, id, alone=is_only_root(info))
 
     @field(SessionConnection | None, "The whole logical corpus, newest first, ties by id.")
     async def sessions(

@@ -1,7 +1,8 @@
-"""Whether a list is asked for only some fields of its items, found once for each place of it.
+"""What a document selects beside a field and below it, for whoever can read less then.
 
-Whoever reads a list can leave out then what nobody will see. The answer is on the safe side: what
-variables may leave out counts as asked for, and so does what other types of item have.
+Whoever reads a list can leave out what nobody will see of its items; that is found once for each
+place in a document. The answer is on the safe side: what variables may leave out counts as asked
+for, and so does what other types of item have.
 """
 
 from __future__ import annotations
@@ -25,6 +26,12 @@ KEPT_PLACES: Final = 1024
 """Places in documents whose answer is kept."""
 
 _Fragments = Mapping[str, FragmentDefinitionNode]
+
+
+def is_only_root(info: Info) -> bool:
+    """Whether the root field that is being resolved is the only one of its operation."""
+    selections = info._raw_info.operation.selection_set.selections
+    return len(selections) == 1 and isinstance(selections[0], FieldNode)
 
 
 class OnlyThese:
