@@ -18,40 +18,32 @@ Always true: the answer is the same, byte for byte, errors included, as without 
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import Awaitable, Iterable
 from typing import Any, Final, Self, cast
 
 from graphql import (
     DocumentNode,
-    FragmentDefinitionNode,
-    FragmentSpreadNode,
     GraphQLError,
     GraphQLOutputType,
     GraphQLResolveInfo,
     GraphQLResolveInfoHelpers,
     GraphQLSchema,
-    OperationDefinitionNode,
-    SelectionSetNode,
     get_named_type,
     is_leaf_type,
 )
 from graphql.pyutils import Path
-from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 from typing_extensions import override
 
 from schema.event_variables import EventVariables
 from schema.list_items import Details, Item, Light, Plan, SlowField
 from schema.list_plans import plan_of
+from schema.planned_fields import PlannedFields
 
 _SHORT: Final = 3
 """Lists of fewer items are completed the usual way: a plan must be worth its making."""
 
-KEPT_OPERATIONS: Final = 512
-"""Operations whose plans are kept; no more than documents are."""
 
-
-class PlannedLists(StrawberryGraphQLCoreExecutionContext):
+class PlannedLists(PlannedFields):
     """Executes an operation; lists of several objects by plans, those of events it is given, too.
 
     See :mod:`schema.event_variables` for the latter.
@@ -205,14 +197,11 @@ class PlannedLists(StrawberryGraphQLCoreExecutionContext):
 
     def _known_plan(self, item_type: GraphQLOutputType, details: Details) -> Plan | None:
         """The plan of a list; lists that one field has under many objects share it."""
-        plans = self.__dict__.get("_plans")
-        if plans is None:
-            plans = self.__dict__["_plans"] = _KEPT.of(self.operation, self.fragment_definitions)
+        plans = self.kept.plans
         key = (item_type, *(id(each.node) for each in details))
         if key not in plans:
             plans[key] = plan_of(self, item_type, details)
-        plan: Plan | None = plans[key]
-        return plan
+        return plans[key]
 
 
 async def _all_of(awaitables: Iterable[Awaitable[Any]]) -> list[Any]:
@@ -229,46 +218,3 @@ async def _all_of(awaitables: Iterable[Awaitable[Any]]) -> list[Any]:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         raise
-
-
-_Nodes = tuple[OperationDefinitionNode | FragmentDefinitionNode, ...]
-
-
-class _KeptPlans:
-    """The plans of the operations that were executed last.
-
-    A plan is of nodes of a document, which are the same objects as long as the document is kept.
-    Where directives stand, what is selected can differ from one execution to the next; such plans
-    end with their execution.
-    """
-
-    def __init__(self) -> None:
-        self._kept: OrderedDict[int, tuple[_Nodes, dict[Any, Plan | None] | None]] = OrderedDict()
-
-    def of(
-        self, operation: OperationDefinitionNode, fragments: Mapping[str, FragmentDefinitionNode]
-    ) -> dict[Any, Plan | None]:
-        """Where the plans of an operation are kept."""
-        kept = self._kept.get(id(operation))
-        if kept is None:
-            # The nodes are kept too, so that nothing else gets their addresses.
-            nodes: _Nodes = (operation, *fragments.values())
-            always = all(_is_unconditional(node.selection_set) for node in nodes)
-            kept = nodes, {} if always else None
-            self._kept[id(operation)] = kept
-            if len(self._kept) > KEPT_OPERATIONS:
-                self._kept.popitem(last=False)
-        return {} if kept[1] is None else kept[1]
-
-
-def _is_unconditional(selections: SelectionSetNode | None) -> bool:
-    """Whether the same is selected whatever the variables are."""
-    return selections is None or all(
-        not each.directives
-        and not (isinstance(each, FragmentSpreadNode) and each.arguments)
-        and _is_unconditional(getattr(each, "selection_set", None))
-        for each in selections.selections
-    )
-
-
-_KEPT: Final = _KeptPlans()
