@@ -18,11 +18,12 @@ from schema.subscription import Subscription
 
 
 def build_schema(
-    execution_context_class: type[Executor[Any]] | None = None,
+    execution_context_class: type[Executor[Any]] | None = None, *, directly: bool = True
 ) -> PublicErrors:
     """The schema, to be executed with a ``resolvers.context.Services`` as its context value.
 
     execution_context_class: how fields are executed; graphql-core's way when left out.
+    directly: whether fields call their resolvers so; else Strawberry's way, to compare with it.
     """
     schema = PublicErrors(
         query=Query,
@@ -33,5 +34,6 @@ def build_schema(
         execution_context_class=execution_context_class,
         config=StrawberryConfig(scalar_map=SCALARS),
     )
-    call_directly(schema)
+    if directly:
+        call_directly(schema)
     return schema

@@ -45,7 +45,7 @@ T = TypeVar("T")
 _TRIES = 20
 """Reading views leaves checkpoints behind, which later reads show."""
 
-USUAL, PLANNED = build_schema(), build_schema(execution_context_class=PlannedLists)
+USUAL, PLANNED = build_schema(directly=False), build_schema(PlannedLists)
 
 
 class Samples:
