@@ -57,9 +57,9 @@ PAGES = 'query ($n: Int!) { session(id: "large") { events(first: $n) { nodes { S
 SEVERAL = "{ " + " ".join(f'a{n}: session(id: "large") {{ ...f }}' for n in range(50)) + " } "
 TOO_MUCH = {
     "a page": PAGES.replace("SHOWN", "data").replace("$n)", "60)").replace("($n: Int!)", ""),
-    "a page of which nothing large is shown": PAGES.replace("SHOWN", "seq"),
+    "a page of which nothing large is shown": PAGES.replace("SHOWN", "seq replacedBy"),
     "the same page fifty times": SEVERAL
-    + "fragment f on SessionRecord { events(first: 10) { nodes { seq } } }",
+    + "fragment f on SessionRecord { events(first: 10) { nodes { seq ignorable } } }",
     "one payload a hundred times": PAGES.replace(
         "SHOWN", " ".join(f"a{n}: data" for n in range(100))
     ),
@@ -87,6 +87,17 @@ def test_what_would_take_too_much_is_refused(target: Target, attack: str) -> Non
         assert codes["COST_LIMIT_EXCEEDED"] > 0
         assert all(len(json.dumps(answer)) < 25 << 20 for answer in answers)
         assert all("errors" in answer for answer in answers)
+
+    run(scenario())
+
+
+def test_envelopes_of_large_events_take_nothing(target: Target) -> None:
+    async def scenario() -> None:
+        async with besieged(target, "envelopes of large events"):
+            asked = [target.ask(PAGES.replace("SHOWN", "seq type"), n=EVENTS) for _ in range(20)]
+            for answer in await asyncio.gather(*asked):
+                nodes = answer["data"]["session"]["events"]["nodes"]
+                assert [node["seq"] for node in nodes] == list(range(EVENTS))
 
     run(scenario())
 
