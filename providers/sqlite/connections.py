@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from providers.sqlite import covers, directories
-from providers.sqlite.migrations import migrate, recognise
+from providers.sqlite.migrations import migrate, recognise, require_newest_shape
 from sessiongraph.errors import InvalidConfig, PersistenceFailed
 
 IDLE_READERS: Final = 8
@@ -72,7 +72,7 @@ class Readers:
         """Check that there is a store of ours to read.
 
         Raises:
-            InvalidConfig: there is none, or the file is not ours, or a newer version's.
+            InvalidConfig: there is none, or the file is not ours, or another version's.
             PersistenceFailed: the file cannot be read.
         """
         if not self._path.exists():
@@ -81,6 +81,7 @@ class Readers:
         try:
             if not recognise(connection, str(self._path)):
                 raise InvalidConfig(f"{self._path} is empty: import something first")
+            require_newest_shape(connection, str(self._path))
         except sqlite3.Error as error:
             raise PersistenceFailed(f"{self._path} cannot be read as a store: {error}") from error
         finally:

@@ -303,6 +303,20 @@ def recognise(connection: sqlite3.Connection, path: str) -> bool:
     return False
 
 
+def require_newest_shape(connection: sqlite3.Connection, path: str) -> None:
+    """Check that nothing is to be migrated, for whoever may not do so.
+
+    Raises:
+        InvalidConfig: the file has an older shape.
+    """
+    done = {name for (name,) in connection.execute("SELECT name FROM _sqlite_migrations")}
+    if not done.issuperset(migration.name for migration in migrations._migrations):
+        raise InvalidConfig(
+            f"{path} was written by an older version and is only read here: start `sessiongraph "
+            "serve` or an import over it once, which brings it up to date"
+        )
+
+
 def migrate(connection: sqlite3.Connection) -> None:
     """Bring the file to the newest shape; each step in one transaction with its record.
 

@@ -171,6 +171,18 @@ def test_a_store_that_some_migrations_made_gets_the_others(tmp_path: Path, done:
     run(assert_works(path))
 
 
+def test_whoever_only_reads_is_told_how_an_older_store_comes_up_to_date(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    run(filled(path))
+    with connected(path) as connection:
+        connection.execute("ALTER TABLE logs DROP COLUMN header_at")
+        connection.execute("DELETE FROM _sqlite_migrations WHERE name = 'm011_changes_of_headers'")
+    with pytest.raises(InvalidConfig, match="written by an older version"):
+        SqliteLogStore.open(path, read_only=True)
+    run(assert_works(path))
+    run(SqliteLogStore.open(path, read_only=True).close())
+
+
 MADE_BY = {
     "logs": "m001_logs",
     **dict.fromkeys(("types", "events", "citers", "spans", "citations"), "m002_events"),
