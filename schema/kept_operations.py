@@ -7,7 +7,6 @@ operations nothing outlasts an execution.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -17,11 +16,13 @@ from graphql import (
     FragmentDefinitionNode,
     FragmentSpreadNode,
     GraphQLField,
+    Node,
     OperationDefinitionNode,
     SelectionSetNode,
 )
 from graphql.execution.collect_fields import CollectedFields
 
+from schema.by_node import ByNode
 from schema.list_items import Plan
 
 KEPT_OPERATIONS: Final = 512
@@ -47,38 +48,37 @@ class KeptOperation:
 
     lasts: whether the next execution finds it here.
     plans: of lists, None for those that go the usual way. fields: by type and node. selected: below
-    a field, by type and nodes.
+    a field, by type and nodes. nodes: of which all of that is, kept with it like every node by
+    whose address something is found.
     """
 
     lasts: bool
     plans: dict[Any, Plan | None] = field(default_factory=dict)
     fields: dict[Any, KnownField] = field(default_factory=dict)
     selected: dict[Any, CollectedFields] = field(default_factory=dict)
-
-
-_Nodes = tuple[OperationDefinitionNode | FragmentDefinitionNode, ...]
+    nodes: tuple[Node, ...] = ()
 
 
 class KeptOperations:
     """The operations that were executed last."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[int, tuple[_Nodes, KeptOperation]] = OrderedDict()
+        self._kept: ByNode[KeptOperation] = ByNode(KEPT_OPERATIONS)
 
     def of(
         self, operation: OperationDefinitionNode, fragments: Mapping[str, FragmentDefinitionNode]
     ) -> KeptOperation:
         """What is known of an operation."""
-        kept = self._kept.get(id(operation))
-        if kept is None:
-            # The nodes are kept too, so that nothing else gets their addresses.
-            nodes: _Nodes = (operation, *fragments.values())
-            always = all(_is_unconditional(node.selection_set) for node in nodes)
-            kept = nodes, KeptOperation(lasts=always)
-            self._kept[id(operation)] = kept
-            if len(self._kept) > KEPT_OPERATIONS:
-                self._kept.popitem(last=False)
-        return kept[1] if kept[1].lasts else KeptOperation(lasts=False)
+        kept = self._kept.of(operation, lambda: _nothing_known(operation, fragments))
+        return kept if kept.lasts else KeptOperation(lasts=False)
+
+
+def _nothing_known(
+    operation: OperationDefinitionNode, fragments: Mapping[str, FragmentDefinitionNode]
+) -> KeptOperation:
+    nodes = (operation, *fragments.values())
+    always = all(_is_unconditional(node.selection_set) for node in nodes)
+    return KeptOperation(lasts=always, nodes=nodes)
 
 
 def _is_unconditional(selections: SelectionSetNode | None) -> bool:

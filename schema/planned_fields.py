@@ -15,6 +15,7 @@ from typing import Any, Final
 from graphql import (
     FieldNode,
     GraphQLError,
+    GraphQLField,
     GraphQLObjectType,
     GraphQLOutputType,
     ListValueNode,
@@ -81,7 +82,7 @@ class PlannedFields(StrawberryGraphQLCoreExecutionContext):
         try:
             arguments = known.arguments
             if arguments is None:
-                arguments = self._arguments(known)
+                arguments = self._arguments(known.definition, known.nodes[0])
             result = known.resolve(source, info, **arguments)
             if self.is_awaitable(result):
                 return self.complete_awaitable_value(
@@ -121,24 +122,19 @@ class PlannedFields(StrawberryGraphQLCoreExecutionContext):
             definition = self.schema.get_field(parent_type, nodes[0].name.value)
             if definition is None:
                 return None
-            resolve = definition.resolve or self.field_resolver
-            known = KnownField(definition, resolve, nodes, None)
+            arguments = None
             if _is_constant(nodes[0]):
                 try:
-                    known = KnownField(definition, resolve, nodes, self._arguments(known))
+                    arguments = self._arguments(definition, nodes[0])
                 except GraphQLError:
                     return None  # the usual way says what is wrong
-            kept.fields[key] = known
+            resolve = definition.resolve or self.field_resolver
+            known = kept.fields[key] = KnownField(definition, resolve, nodes, arguments)
         return known
 
-    def _arguments(self, known: KnownField) -> dict[str, Any]:
-        if not known.definition.args and not known.nodes[0].arguments:
-            return {}
+    def _arguments(self, definition: GraphQLField, node: FieldNode) -> dict[str, Any]:
         return get_argument_values(
-            known.definition,
-            known.nodes[0],
-            self.variable_values,
-            hide_suggestions=self.hide_suggestions,
+            definition, node, self.variable_values, hide_suggestions=self.hide_suggestions
         )
 
 

@@ -7,8 +7,8 @@ for, and so does what other types of item have.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Final
 
 from graphql import (
@@ -20,6 +20,7 @@ from graphql import (
     SelectionSetNode,
 )
 
+from schema.by_node import ByNode
 from schema.declaration import Info
 
 KEPT_PLACES: Final = 1024
@@ -43,23 +44,19 @@ class OnlyThese:
     def __init__(self, item_type: str, names: frozenset[str]) -> None:
         self._item_type = item_type
         self._names = names
-        # The nodes are kept too, so that nothing else gets their addresses.
-        self._known: OrderedDict[int, tuple[FieldNode, bool]] = OrderedDict()
+        self._known: ByNode[bool] = ByNode(KEPT_PLACES)
 
     def are_asked_for(self, info: Info) -> bool:
         """The answer for the field that is being resolved, which gives the connection."""
         fragments = info._raw_info.fragments
-        return all(self._known_of(node, fragments) for node in info._raw_info.field_nodes)
+        return all(
+            self._known.of(node, partial(self._are_enough, node, fragments))
+            for node in info._raw_info.field_nodes
+        )
 
-    def _known_of(self, node: FieldNode, fragments: _Fragments) -> bool:
-        known = self._known.get(id(node))
-        if known is None:
-            items = self._items(node.selection_set, fragments)
-            known = node, all(self._suffices(each, fragments) for each in items)
-            self._known[id(node)] = known
-            if len(self._known) > KEPT_PLACES:
-                self._known.popitem(last=False)
-        return known[1]
+    def _are_enough(self, node: FieldNode, fragments: _Fragments) -> bool:
+        items = self._items(node.selection_set, fragments)
+        return all(self._suffices(each, fragments) for each in items)
 
     def _items(
         self, connection: SelectionSetNode | None, fragments: _Fragments

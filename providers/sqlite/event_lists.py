@@ -65,12 +65,7 @@ def list_events(
     window: WindowRequest,
 ) -> list[PlacedEvent]:
     """Up to ``window.limit`` events that pass all but the text filters, ascending by seq."""
-    seqs = _wanted_seqs(session, selection, window)
-    if seqs.is_empty or selection.impossible:
-        return []
-    walk = _EventWalk(connection, types, session, selection, newest=window.newest)
-    found = walk.found(seqs, window)
-    return found[::-1] if window.newest else found
+    return _page(_EventWalk, connection, types, session, selection, window)
 
 
 def list_envelopes(
@@ -81,18 +76,25 @@ def list_envelopes(
     window: WindowRequest,
 ) -> list[EventEnvelope]:
     """The envelopes of what :func:`list_events` answers, at half its cost."""
-    seqs = _wanted_seqs(session, selection, window)
-    if seqs.is_empty or selection.impossible:
-        return []
-    walk = _EnvelopeWalk(connection, types, session, selection, newest=window.newest)
-    found = walk.found(seqs, window)
-    return found[::-1] if window.newest else found
+    return _page(_EnvelopeWalk, connection, types, session, selection, window)
 
 
-def _wanted_seqs(session: StoredSession, selection: EventSelection, window: WindowRequest) -> Range:
+def _page(
+    kind: type[_Walk[T]],
+    connection: sqlite3.Connection,
+    types: TypeNames,
+    session: StoredSession,
+    selection: EventSelection,
+    window: WindowRequest,
+) -> list[T]:
+    """What one kind of walk finds in a window, ascending by seq."""
     after = -1 if window.after is None else window.after
     before = session.last_seq + 1 if window.before is None else window.before
-    return selection.seqs.intersect(Range(max(0, after + 1), min(before - 1, session.last_seq)))
+    seqs = selection.seqs.intersect(Range(max(0, after + 1), min(before - 1, session.last_seq)))
+    if seqs.is_empty or selection.impossible:
+        return []
+    found = kind(connection, types, session, selection, newest=window.newest).found(seqs, window)
+    return found[::-1] if window.newest else found
 
 
 def weighed(

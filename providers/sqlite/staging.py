@@ -227,14 +227,8 @@ class SqliteStagedLog:
             self._last_seq,
             removed_cwd=None if old is None else old[2],
         )
-        values = headers.header_values(header)
-        values.update(state=VISIBLE, epoch=position, staged_by=None)
-        names = ", ".join(f"{name} = ?" for name in values)
-        connection.execute(f"UPDATE logs SET {names} WHERE log = ?", [*values.values(), self._log])
-        commits.advance(connection, self._log, self._last_seq, self._title, self._prompt)
+        self._show(connection, header, recording, state=VISIBLE, epoch=position)
         commits.count(connection, sessions=1, events=self._last_seq + 1)
-        if recording is not None:
-            commits.remember_recording(connection, recording)
         return position, None if old is None else old[0]
 
     def _grow(
@@ -255,15 +249,25 @@ class SqliteStagedLog:
             self._last_seq,
             relisted=self._title is not None or self._prompt is not None,
         )
+        self._show(connection, header, recording, header_at=position)
+        commits.count(connection, events=self._last_seq - self._visible_seq)
+        return position
+
+    def _show(
+        self,
+        connection: sqlite3.Connection,
+        header: SessionHeader,
+        recording: RecordingState | None,
+        **columns: int,
+    ) -> None:
+        """Put into the list of logs what was staged, with its header and these columns."""
         values = headers.header_values(header)
-        values.update(staged_by=None, header_at=position)
+        values.update(columns, staged_by=None)
         names = ", ".join(f"{name} = ?" for name in values)
         connection.execute(f"UPDATE logs SET {names} WHERE log = ?", [*values.values(), self._log])
         commits.advance(connection, self._log, self._last_seq, self._title, self._prompt)
-        commits.count(connection, events=self._last_seq - self._visible_seq)
         if recording is not None:
             commits.remember_recording(connection, recording)
-        return position
 
 
 def begin_log(connection: sqlite3.Connection, header: SessionHeader, name: int) -> int:
