@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from itertools import islice
 from threading import Lock
 from typing import Final
 
@@ -63,6 +64,8 @@ class KnownSessions:
                     small[unknown[row[0]]] = session
         with self._lock:
             self._sessions.update(small)
-            for oldest in list(self._sessions)[: max(0, len(self._sessions) - KEPT_SESSIONS)]:
-                del self._sessions[oldest]
+            beyond = len(self._sessions) - KEPT_SESSIONS
+            if beyond > 0:
+                for oldest in list(islice(self._sessions, beyond)):
+                    del self._sessions[oldest]
         return sessions

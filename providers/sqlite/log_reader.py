@@ -14,7 +14,6 @@ from providers.sqlite import (
     citations,
     covers,
     directories,
-    headers,
     lineage_walks,
     links,
     session_lists,
@@ -30,7 +29,7 @@ from providers.sqlite.codec import (
     to_octets,
 )
 from providers.sqlite.event_lists import list_envelopes, list_events, run_start, weighed
-from providers.sqlite.known_sessions import KnownSessions
+from providers.sqlite.known_sessions import LISTED, KnownSessions
 from providers.sqlite.numbering import LOW_32, SEQ_SHIFT
 from providers.sqlite.reading import VALUES_AT_MOST, Reading, batches, marks
 from providers.sqlite.types import TypeNames
@@ -113,11 +112,9 @@ class SqliteLogReader(Reading):
         def read() -> dict[str, StoredSession]:
             found = {}
             for batch in batches([to_octets(session_id) for session_id in ids]):
-                sql = (
-                    f"SELECT {headers.COLUMNS} FROM logs WHERE state = 1 AND id IN ({marks(batch)})"
-                )
-                for row in self._connection.execute(sql, batch):
-                    session = headers.session_of(row)
+                sql = f"SELECT {LISTED} FROM logs WHERE state = 1 AND id IN ({marks(batch)})"
+                rows = self._connection.execute(sql, batch).fetchall()
+                for session in self._known.of(self._connection, rows):
                     found[session.header.session_id] = session
             return found
 

@@ -35,7 +35,8 @@ from providers.tantivy.documents import (
 from providers.tantivy.failures import IndexFailures, is_written_by_others
 from providers.tantivy.folder import IndexFolder
 from providers.tantivy.fresh import FreshDocument, Statistics
-from providers.tantivy.observations import FreshView, KnownLogs, TantivyObservation
+from providers.tantivy.known import KnownLogs, KnownQuestions
+from providers.tantivy.observations import FreshView, TantivyObservation
 from sessiongraph.errors import IndexFailed
 from sessiongraph.search.ports import (
     Forget,
@@ -158,7 +159,7 @@ class TantivyIndex:
             raise IndexFailed("the index is being opened")
         fresh = state.fresh
         view = FreshView(fresh, len(fresh), state.forgotten, state.statistics)
-        return TantivyObservation(state.searcher, self._logs, view)
+        return TantivyObservation(state.searcher, self._logs, state.questions, view)
 
     async def damages(self) -> list[str]:
         """What is wrong with the files of the last commit, found by reading all of them."""
@@ -337,6 +338,7 @@ class _State:
     searcher: tantivy.Searcher
     watermark: Watermark | None
     statistics: Statistics
+    questions: KnownQuestions = field(default_factory=KnownQuestions)
     fresh: list[FreshDocument] = field(default_factory=list)
     forgotten: frozenset[str] = frozenset()
 

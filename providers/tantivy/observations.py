@@ -35,23 +35,21 @@ from providers.tantivy.documents import (
     SEQ,
     TEXT,
     TIME,
-    LogKey,
-    key_in,
     key_of,
     tokens_in_row,
 )
 from providers.tantivy.failures import IndexFailures
 from providers.tantivy.fresh import FreshDocument, Statistics, fresh_matches
+from providers.tantivy.known import KnownLogs, KnownQuestions
 from providers.tantivy.queries import EQUAL_SCORE, of_log, of_session, query_of
 from sessiongraph.errors import IndexFailed
 from sessiongraph.search.ports import Held, Hit, Ranking
-from sessiongraph.search.question import MatchMode, Question
+from sessiongraph.search.question import MatchMode, Question, SearchText
 
 _FETCHED_FOR_EACH_LOG: Final = 4
 _FETCHED_BESIDE: Final = 16
 _MORE: Final = 4
 _MORE_LOGS: Final = 2
-_KNOWN_LOGS: Final = 100_000
 _STEPS: Final = 10_000
 """Of one unit of a score. Sums of the same numbers may differ in their last bits, from one way
 through the index to another; that must not decide an order."""
@@ -70,33 +68,6 @@ token, most candidates are passed over by the best score that a block of them co
 _Ranked = tuple[int, int, str, int, int]
 """Falling score in steps, falling time, session id, seq and epoch of one answer; sorts as the
 contract orders them. Plain, since each search makes many of them and sorts them."""
-
-
-class KnownLogs:
-    """Which log each number stands for; a number never changes its log."""
-
-    def __init__(self) -> None:
-        self._logs: dict[int, tuple[str, int]] = {}
-
-    def of(
-        self,
-        searcher: tantivy.Searcher,
-        numbers: Sequence[int],
-        addresses: Sequence[tantivy.DocAddress],
-    ) -> list[tuple[str, int]]:
-        """Session id and epoch of the log of each of some documents, which have its number."""
-        known = self._logs
-        return [
-            known.get(number) or self._learned(number, key_in(searcher, address))
-            for number, address in zip(numbers, addresses, strict=True)
-        ]
-
-    def _learned(self, number: int, key: LogKey) -> tuple[str, int]:
-        log = (key.session_id, key.epoch)
-        if len(self._logs) >= _KNOWN_LOGS:
-            self._logs.clear()
-        self._logs[number] = log
-        return log
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +130,16 @@ class _Wanted:
 class TantivyObservation:
     """See :class:`sessiongraph.search.ports.IndexObservation`."""
 
-    def __init__(self, searcher: tantivy.Searcher, logs: KnownLogs, fresh: FreshView) -> None:
+    def __init__(
+        self,
+        searcher: tantivy.Searcher,
+        logs: KnownLogs,
+        questions: KnownQuestions,
+        fresh: FreshView,
+    ) -> None:
         self._searcher = searcher
         self._logs = logs
+        self._questions = questions
         self._fresh = fresh
 
     @override
@@ -239,18 +217,19 @@ class TantivyObservation:
             and admitted.created_at.is_open
             and admitted.seqs.is_open
             and admitted.times.is_open
-            and self._is_brief_search(question)
+            and self._is_brief_search(question.text)
         )
 
-    def _is_brief_search(self, question: Question) -> bool:
+    def _is_brief_search(self, text: SearchText) -> bool:
         """Whether few enough documents are looked at to find those that answer."""
-        rows = [tokens_in_row(term) for term in question.text.terms]
+        most = _BRIEF_SCAN if len(tokens_in_row(text.places)) == 1 else _BRIEF_SEARCH
+        return self._questions.candidates(text, self._candidates) <= most
+
+    def _candidates(self, text: SearchText) -> int:
+        rows = [tokens_in_row(term) for term in text.terms]
         with IndexFailures("read"):
             counts = [min(self._searcher.doc_freq(TEXT, token) for token in row) for row in rows]
-        if len(rows) == len(rows[0]) == 1:
-            return counts[0] <= _BRIEF_SCAN
-        candidates = sum(counts) if question.text.mode is MatchMode.ANY else min(counts)
-        return candidates <= _BRIEF_SEARCH
+        return sum(counts) if text.mode is MatchMode.ANY else min(counts)
 
     def _rank(self, question: Question, least: int, distinct: bool, wanted: _Wanted) -> Ranking:
         with IndexFailures("read"):
@@ -305,7 +284,8 @@ class TantivyObservation:
         query = query_of(question, without)
         everything = max(1, self._searcher.num_docs)
         wanted = least
-        tied = _steps(EQUAL_SCORE) if question.by_time else None
+        tied = _steps(EQUAL_SCORE) if question.by_time else self._questions.only_score(question)
+        is_whole = not without and not question.admitted.without
         while True:
             wanted = min(wanted + _FETCHED_BESIDE, everything)
             still.require()
@@ -316,10 +296,9 @@ class TantivyObservation:
                 portion = _PORTION if logs is None else logs + logs // 4
                 ranked = self._ranked(look, sure, portion)
                 return list(ranked if logs is None else islice(_best(ranked), logs)), complete
-            if tied is None and not sure and self._lowest(query) == -look.keys[0]:
-                tied, wanted = -look.keys[0], least
-            else:
-                wanted *= _MORE
+            if tied is None and not sure:
+                tied = self._only_score(question, query, -look.keys[0], is_whole=is_whole)
+            wanted = least if tied is not None and look.tied is None else wanted * _MORE
 
     def _look(self, query: tantivy.Query, most: int, tied: int | None) -> _Look:
         """Some documents that answer: the best, or the newest where all have one score."""
@@ -333,11 +312,21 @@ class TantivyObservation:
             keys = [-cast("int", time) for time, _ in hits]
         return _Look(keys, [address for _, address in hits], tied)
 
-    def _lowest(self, query: tantivy.Query) -> int:
-        """The score of the last answer, in steps."""
+    def _only_score(
+        self, question: Question, query: tantivy.Query, highest: int, *, is_whole: bool
+    ) -> int | None:
+        """The score of all answers to a query in steps, None where there are several.
+
+        is_whole: it asks for all answers to the question.
+        """
+        if is_whole and self._questions.has_several_scores(question):
+            return None
         turned = tantivy.Query.boost_query(query, -1.0)  # the last becomes the first
         ((score, _),) = self._searcher.search(turned, 1, count=False).hits
-        return _steps(-score)
+        only = highest if _steps(-score) == highest else None
+        if is_whole:
+            self._questions.learn_score(question, only)
+        return only
 
     def _ranked(self, look: _Look, end: int, portion: int) -> Iterator[_Ranked]:
         """The documents of a look before ``end``, in order; looked up as they are taken."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Final, TypeVar
 
 import msgspec
@@ -53,6 +53,9 @@ another thread."""
 
 _SHORT_QUERY: Final = 1000
 """Characters of a query that is taken apart where it is asked."""
+
+_KEPT_QUERIES: Final = 256
+"""Short queries that are not taken apart again: every page of a walk asks the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +242,7 @@ class Search:
     ) -> tuple[SearchText, int]:
         most = self._limits.search_query_max
         if len(query) <= _SHORT_QUERY:
-            text = SearchText.of(query, mode, most)
+            text = _text_asked_for(query, mode, most)
         else:
             text = await asyncio.to_thread(SearchText.of, query, mode, most)
         return text, request.limit(default=20, maximum=self._limits.page_max)
@@ -341,6 +344,9 @@ class Search:
             return cursors.issue(asked.field, asked.digest, key)
 
         return SearchPage(items, cursor_of, has_next_page=has_more, has_previous_page=start > 0)
+
+
+_text_asked_for: Final = lru_cache(_KEPT_QUERIES)(SearchText.of)
 
 
 async def _question(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from providers.tantivy.index import TantivyIndex
 from sessiongraph.search.ports import Forget, Hit, Watermark
+from sessiongraph.search.question import IndexFilter, Question
 from tests.contracts.search_index import asking, learn, says
 from tests.plain_store import run
 
@@ -78,6 +80,45 @@ def test_the_newest_of_equals_come_first(tmp_path: Path, longer: int, fresh: int
                 assert list(ranking.hits) == expected[: len(ranking.hits)]
                 assert len(ranking.hits) >= min(least, len(expected))
                 assert not ranking.complete or len(ranking.hits) == len(expected)
+        await index.close()
+
+    run(check())
+
+
+def test_that_answers_are_equal_is_forgotten_with_the_commit_that_it_was_found_in(
+    tmp_path: Path,
+) -> None:
+    """Asked again and again: before and after something else than equals is there, or gone."""
+
+    async def check() -> None:
+        index = TantivyIndex.open(tmp_path / "index", 16 << 20)
+        everything = asking("same")
+        of_b = replace(everything, admitted=IndexFilter(ids=frozenset({"b"})))
+
+        async def newest(question: Question, least: int) -> list[tuple[str, int]]:
+            ranking = await index.observe().rank(question, least, distinct=False)
+            return [(hit.session_id, hit.seq) for hit in ranking.hits[:least]]
+
+        await index.apply([learn("a", *[says(n, "same words", n) for n in range(300)])])
+        await index.commit(Watermark(1))
+        for _ in range(2):
+            assert await newest(everything, 3) == [("a", 299), ("a", 298), ("a", 297)]
+            assert await newest(of_b, 3) == []
+        longer = [says(n, "same words in a longer text", 1000 + n) for n in range(300)]
+        await index.apply([learn("b", *longer)])
+        await index.commit(Watermark(2))
+        for _ in range(2):
+            assert await newest(everything, 3) == [("a", 299), ("a", 298), ("a", 297)]
+            assert await newest(of_b, 3) == [("b", 299), ("b", 298), ("b", 297)]
+            assert await newest(everything, 301) == [
+                *(("a", seq) for seq in reversed(range(300))),
+                ("b", 299),
+            ]
+        await index.apply([Forget("a")])
+        assert await newest(everything, 3) == [("b", 299), ("b", 298), ("b", 297)]
+        await index.commit(Watermark(3))
+        for _ in range(2):
+            assert await newest(everything, 3) == [("b", 299), ("b", 298), ("b", 297)]
         await index.close()
 
     run(check())
