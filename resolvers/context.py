@@ -12,8 +12,10 @@ afterwards is of a later moment.
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
 
 from resolvers.loaders import Loaders
 from resolvers.turns import Turns
@@ -69,7 +71,7 @@ class OperationOver(RuntimeError):
 
 
 class RequestContext:
-    """What the resolvers of one operation share.
+    """What the resolvers of one operation share; as a block, it ends the operation.
 
     allowance: what the operation may take of events, given back by whoever sends its answer; where
         there is none yet, the context has one of its own.
@@ -82,7 +84,7 @@ class RequestContext:
         self._loaders: Loaders | None = None
         self._observation: Observation | None = None
         self._opening = asyncio.Lock()
-        self._resources = AsyncExitStack()
+        self._observing: AbstractAsyncContextManager[Observation] | None = None
         self._over = False
 
     @property
@@ -108,9 +110,9 @@ class RequestContext:
             if self._over:
                 raise OperationOver
             if self._observation is None:
-                self._observation = await self._resources.enter_async_context(
-                    self.services.query.observe(self.seen, self.allowance)
-                )
+                observing = self.services.query.observe(self.seen, self.allowance)
+                self._observation = await observing.__aenter__()
+                self._observing = observing
             return self._observation
 
     @property
@@ -199,6 +201,17 @@ class RequestContext:
         self._require_time()
         return required(self.services.imports)
 
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
     async def renew(self) -> None:
         """Give the observation back; what is read from now on is of a later moment."""
         if not self._over:
@@ -225,5 +238,6 @@ class RequestContext:
                 await loaders.aclose()
         finally:
             async with self._opening:
-                self._observation = None
-                await self._resources.aclose()
+                observing, self._observing, self._observation = self._observing, None, None
+                if observing is not None:
+                    await observing.__aexit__(None, None, None)

@@ -6,7 +6,6 @@ A mutation is an observation for each field that writes, a subscription one for 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 from strawberry.extensions import SchemaExtension
 from strawberry.types import StreamExecutionResult
@@ -17,19 +16,12 @@ from resolvers.context import RequestContext, Services
 from sessiongraph.allowance import Allowance
 
 
-@asynccontextmanager
-async def one_observation(
-    services: Services, allowance: Allowance | None = None
-) -> AsyncIterator[RequestContext]:
-    """The context of one operation, or of one frame, which ends with the block.
+def one_observation(services: Services, allowance: Allowance | None = None) -> RequestContext:
+    """The context of one operation, or of one frame, which ends with its block.
 
     allowance: what it may take of events, when that outlasts it.
     """
-    context = RequestContext(services, allowance)
-    try:
-        yield context
-    finally:
-        await context.aclose()
+    return RequestContext(services, allowance)
 
 
 class OneObservation(SchemaExtension):

@@ -18,6 +18,7 @@ from graphql import (
     GraphQLField,
     GraphQLObjectType,
     GraphQLOutputType,
+    GraphQLResolveInfo,
     ListValueNode,
     ObjectValueNode,
     VariableNode,
@@ -97,6 +98,52 @@ class PlannedFields(StrawberryGraphQLCoreExecutionContext):
             self.handle_field_error(error, return_type, field_details_list, path)
             return None
         return completed
+
+    @override
+    async def complete_awaitable_value(
+        self,
+        return_type: GraphQLOutputType,
+        field_details_list: Details,
+        info: GraphQLResolveInfo[Any],
+        path: Path,
+        result: Any,
+        position_context: Any,
+    ) -> Any:
+        """Complete what a resolver gives later; nobody but us stops an operation."""
+        if self.abort_signal is not None:
+            return await super().complete_awaitable_value(
+                return_type, field_details_list, info, path, result, position_context
+            )
+        try:
+            completed = self.complete_value(
+                return_type, field_details_list, info, path, await result, position_context
+            )
+            if self.is_awaitable(completed):
+                return await completed
+        except Exception as error:  # noqa: BLE001 - whatever a field raises is its error
+            self.handle_field_error(error, return_type, field_details_list, path)
+            return None
+        return completed
+
+    @override
+    def complete_object_value(
+        self,
+        return_type: GraphQLObjectType,
+        field_details_list: Details,
+        info: GraphQLResolveInfo[Any],
+        path: Path,
+        result: Any,
+        position_context: Any,
+    ) -> Any:
+        """Complete an object by what is selected of it."""
+        is_type_of = return_type.is_type_of
+        if position_context is None and (is_type_of is None or is_type_of(result, info) is True):
+            fields, deferred, _ = self.collect_subfields(return_type, field_details_list)
+            if not deferred:
+                return self.execute_fields(return_type, result, path, fields, None)
+        return super().complete_object_value(
+            return_type, field_details_list, info, path, result, position_context
+        )
 
     async def _completed(
         self,

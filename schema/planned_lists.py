@@ -28,6 +28,8 @@ from graphql import (
     GraphQLResolveInfo,
     GraphQLResolveInfoHelpers,
     GraphQLSchema,
+    default_field_resolver,
+    default_type_resolver,
     get_named_type,
     is_leaf_type,
 )
@@ -37,10 +39,15 @@ from typing_extensions import override
 from schema.event_variables import EventVariables
 from schema.list_items import Details, Item, Light, Plan, SlowField
 from schema.list_plans import plan_of
+from schema.plain_variables import PlainDocuments
 from schema.planned_fields import PlannedFields
 
 _SHORT: Final = 3
 """Lists of fewer items are completed the usual way: a plan must be worth its making."""
+
+_DOCUMENTS: Final = PlainDocuments()
+_PASSED_ON: Final = frozenset({"is_awaitable"})
+"""What may be said beside it when a plain document is executed."""
 
 
 class PlannedLists(PlannedFields):
@@ -76,6 +83,22 @@ class PlannedLists(PlannedFields):
         **options: Any,
     ) -> list[GraphQLError] | Self:
         given = raw_variable_values or {}
+        plain = None if rest else _DOCUMENTS.of(schema, document, operation_name)
+        values = None if plain is None else plain.values(given)
+        if plain is not None and values is not None and options.keys() <= _PASSED_ON:
+            return cls(
+                schema,
+                plain.fragment_definitions,
+                plain.fragments,
+                root_value,
+                context_value,
+                plain.operation,
+                values,
+                default_field_resolver,
+                default_type_resolver,
+                default_field_resolver,
+                **options,
+            )
         variables = EventVariables.of(document, operation_name, given)
         before, behind = (schema, document, root_value, context_value), (operation_name, *rest)
         executor = super().build(*before, variables.rest, *behind, **options)

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from types import TracebackType
 from typing import Final
 
 from sessiongraph.errors import TooManyRequests
@@ -45,19 +46,35 @@ class Places:
                 f"more than {self.most} {self._what} at once ({self._setting}): try again later"
             )
 
-    @contextmanager
-    def take(self, count: int = 1) -> Iterator[None]:
-        """Have places while the block lasts.
+    def take(self, count: int = 1) -> Taken:
+        """Have places while a block lasts.
 
         Raises:
-            TooManyRequests: all are taken.
+            TooManyRequests: (when it is entered) all are taken.
         """
-        self.require(count)
-        self.taken += count
-        try:
-            yield
-        finally:
-            self.taken -= count
+        return Taken(self, count)
+
+
+class Taken:
+    """Places that are taken while a block lasts."""
+
+    __slots__ = ("_count", "_places")
+
+    def __init__(self, places: Places, count: int) -> None:
+        self._places = places
+        self._count = count
+
+    def __enter__(self) -> None:
+        self._places.require(self._count)
+        self._places.taken += self._count
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._places.taken -= self._count
 
 
 class RunningCost:

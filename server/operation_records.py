@@ -15,8 +15,9 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from types import TracebackType
 from typing import Final
 
 import structlog
@@ -65,36 +66,21 @@ class OperationRecords:
         self.running = dict.fromkeys(KINDS, 0)
         self._slow_s = slow_s
 
-    @contextmanager
-    def operation(self, kind: str, name: str | None, prepared_s: float) -> Iterator[Outcome]:
+    def operation(
+        self, kind: str, name: str | None, prepared_s: float
+    ) -> AbstractContextManager[Outcome]:
         """Record one operation, from its preparation until the block ends.
 
         prepared_s: how long its document took to be read.
         """
-        outcome = Outcome()
-        begun = time.perf_counter()
-        self.running[kind] += 1
-        try:
-            with self.spans.operation(kind, name, prepared_s) as span:
-                try:
-                    yield outcome
-                except Exception as error:
-                    outcome.code = _code_of_raised(error)
-                    raise
-                except BaseException:  # cancelled, or a generator that is closed early
-                    outcome.code = CANCELLED if outcome.code is None else outcome.code
-                    raise
-                finally:
-                    span.code = outcome.code or OK
-        finally:
-            self.running[kind] -= 1
-            self._end(kind, name, outcome.code or OK, prepared_s + time.perf_counter() - begun)
+        return _Recorded(self, kind, name, prepared_s)
 
     def refused(self, refusal: Exception, seconds: float) -> None:
         """Record what never became an operation."""
-        self._end("unreadable", None, _code_of_raised(refusal), seconds)
+        self.end("unreadable", None, _code_of_raised(refusal), seconds)
 
-    def _end(self, kind: str, name: str | None, code: str, seconds: float) -> None:
+    def end(self, kind: str, name: str | None, code: str, seconds: float) -> None:
+        """Record that an operation has ended; code: how, seconds: that it took in all."""
         self.ended[kind, code] += 1
         durations = self.durations.get(kind)
         if durations is not None:
@@ -119,6 +105,56 @@ class Outcome:
 
     def __init__(self) -> None:
         self.code: str | None = None
+
+
+class _Recorded:
+    """One operation, recorded when its block ends."""
+
+    __slots__ = (
+        "_begun",
+        "_kind",
+        "_name",
+        "_outcome",
+        "_prepared_s",
+        "_records",
+        "_span",
+        "_spun",
+    )
+
+    def __init__(
+        self, records: OperationRecords, kind: str, name: str | None, prepared_s: float
+    ) -> None:
+        self._records = records
+        self._kind = kind
+        self._name = name
+        self._prepared_s = prepared_s
+        self._outcome = Outcome()
+
+    def __enter__(self) -> Outcome:
+        self._begun = time.perf_counter()
+        self._records.running[self._kind] += 1
+        self._span = self._records.spans.operation(self._kind, self._name, self._prepared_s)
+        self._spun = self._span.__enter__()
+        return self._outcome
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        outcome = self._outcome
+        if isinstance(error, Exception):
+            outcome.code = _code_of_raised(error)
+        elif error is not None and outcome.code is None:
+            outcome.code = CANCELLED  # or a generator that is closed early
+        code = self._spun.code = outcome.code or OK
+        try:
+            self._span.__exit__(kind, error, trace)
+        finally:
+            self._records.running[self._kind] -= 1
+            taken = self._prepared_s + time.perf_counter() - self._begun
+            self._records.end(self._kind, self._name, code, taken)
 
 
 def code_of(errors: Sequence[GraphQLError]) -> str:

@@ -20,10 +20,11 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncGenerator, Coroutine, Hashable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Coroutine, Hashable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
+from types import TracebackType
 from typing import Any, Final, TypeVar
 
 import strawberry
@@ -38,7 +39,7 @@ from server.documents import Document, Documents
 from server.execution import ContextMaker, Execution
 from server.frames import Frame, SharedFrames
 from server.graphql_request import GraphQLRequest
-from server.occupancy import CHEAP, Occupancy
+from server.occupancy import CHEAP, Occupancy, Taken
 from server.operation_records import OperationRecords, code_of
 from server.refusals import OperationFailed
 from server.trusted_documents import TrustedDocuments
@@ -159,7 +160,7 @@ class Operations:
             raise Aborted(f"it took longer than {most} ms (operation_timeout_ms)") from error
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Operation:
     """One operation, to be run once."""
 
@@ -179,8 +180,7 @@ class Operation:
         """Whether it has many answers."""
         return self._kind is OperationType.SUBSCRIPTION
 
-    @contextmanager
-    def taking_place(self) -> Iterator[None]:
+    def taking_place(self) -> AbstractContextManager[None]:
         """A place among all that runs, which whoever runs the operation takes first.
 
         It is given back when the answer was sent, and with it what the answer held of events.
@@ -189,11 +189,8 @@ class Operation:
             TooManyRequests: (when it is entered) there is none.
         """
         occupancy = self._operations.occupancy
-        with (occupancy.subscriptions if self.is_subscription else occupancy.operations).take():
-            try:
-                yield
-            finally:
-                self._allowance.close()
+        places = occupancy.subscriptions if self.is_subscription else occupancy.operations
+        return _TakingPlace(places.take(), self._allowance)
 
     async def answer(self) -> bytes:
         """The response of a query or a mutation.
@@ -295,6 +292,28 @@ class Operation:
             operations.context,
             self._allowance,
         )
+
+
+class _TakingPlace:
+    """A place, and an allowance that ends with it."""
+
+    __slots__ = ("_allowance", "_taken")
+
+    def __init__(self, taken: Taken, allowance: Allowance) -> None:
+        self._taken = taken
+        self._allowance = allowance
+
+    def __enter__(self) -> None:
+        self._taken.__enter__()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._taken.__exit__(kind, error, trace)
+        self._allowance.close()
 
 
 def _encoded(result: ExecutionResult, cost: Cost | None = None) -> bytes:

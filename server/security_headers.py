@@ -19,7 +19,10 @@ SECURITY_HEADERS: Final = (
     (b"cross-origin-opener-policy", b"same-origin"),
 )
 _POLICY: Final = b"content-security-policy"
-_NO_PAGE: Final = (_POLICY, b"default-src 'none'; frame-ancestors 'none'")
+_OF_NO_PAGE: Final = (
+    *SECURITY_HEADERS,
+    (_POLICY, b"default-src 'none'; frame-ancestors 'none'"),
+)
 
 
 class SecurityHeaders:
@@ -35,10 +38,10 @@ class SecurityHeaders:
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = [*message.get("headers", ()), *SECURITY_HEADERS]
-                if all(name.lower() != _POLICY for name, _ in headers):
-                    headers.append(_NO_PAGE)
-                message = {**message, "headers": headers}
+                headers = message.get("headers", ())
+                is_page = any(name.lower() == _POLICY for name, _ in headers)
+                added = SECURITY_HEADERS if is_page else _OF_NO_PAGE
+                message = {**message, "headers": [*headers, *added]}
             await send(message)
 
         await self._app(scope, receive, send_with_headers)

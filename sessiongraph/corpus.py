@@ -10,9 +10,10 @@ these two (log.md, "The two places").
 from __future__ import annotations
 
 import heapq
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
+from types import TracebackType
 from typing import Any, Protocol
 
 import msgspec
@@ -473,25 +474,44 @@ class Corpus:
         self._store = store
         self._live: LiveCorpus = live or _NothingLive()
 
-    @asynccontextmanager
-    async def observe(self, show: ShowCorpus = CorpusView) -> AsyncIterator[CorpusView]:
+    def observe(self, show: ShowCorpus = CorpusView) -> AbstractAsyncContextManager[CorpusView]:
         """One observation: everything read through it is of the same moment.
 
         When the store cannot be read, what is live can still be seen.
 
         show: makes the view of the two places.
         """
+        return _Observing(self._store, self._live, show)
+
+
+class _Observing:
+    """One observation of the corpus, which lasts as long as its block."""
+
+    __slots__ = ("_live", "_reading", "_show")
+
+    def __init__(self, store: LogStore, live: LiveCorpus, show: ShowCorpus) -> None:
+        self._reading: AbstractAsyncContextManager[LogReader] | None = store.observe()
+        self._live = live
+        self._show = show
+
+    async def __aenter__(self) -> CorpusView:
         # The live half is captured first: what is committed in between is then in both parts,
         # never in neither, and a tail begins where the stored log ends.
         live = self._live.view()
-        is_read = False
+        assert self._reading is not None, "entered twice"
         try:
-            async with self._store.observe() as reader:
-                is_read = True
-                yield show(reader, live, None)
-        except PersistenceFailed as error:
-            if is_read:
-                raise
-            failure = error
-        if not is_read:
-            yield show(None, live, failure)
+            reader = await self._reading.__aenter__()
+        except PersistenceFailed as failure:
+            self._reading = None
+            return self._show(None, live, failure)
+        return self._show(reader, live, None)
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool | None:
+        if self._reading is None:
+            return None
+        return await self._reading.__aexit__(kind, error, trace)

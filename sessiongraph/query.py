@@ -7,10 +7,11 @@ loop. Every limit is in :class:`QueryLimits`.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from types import TracebackType
 from typing import Any, Final, TypeVar
 
 from sessiongraph.allowance import Allowance, EventBytes
@@ -75,19 +76,45 @@ class SessionQuery:
         self._cursors = cursors
         self._limits = limits or QueryLimits()
 
-    @asynccontextmanager
-    async def observe(
+    def observe(
         self, seen: Visibility = EVERYWHERE, allowance: Allowance | None = None
-    ) -> AsyncIterator[Observation]:
+    ) -> AbstractAsyncContextManager[Observation]:
         """Everything asked inside is answered from one observation of the corpus.
 
         seen: the sessions that exist for whoever asks. allowance: what of events may be read; None:
         as much as is asked for.
         """
         show = partial(ConfinedView, seen) if seen.is_confined else CorpusView
-        async with self._corpus.observe(show) as view:
-            cursors = self._cursors.within(seen.scope())
-            yield Observation(view, cursors, self._limits, allowance or _EVENTS.allowance())
+        cursors = self._cursors.within(seen.scope())
+        limits, allowed = self._limits, allowance or _EVENTS.allowance()
+        return _Observing(
+            self._corpus.observe(show), lambda view: Observation(view, cursors, limits, allowed)
+        )
+
+
+class _Observing:
+    """The questions about one observation of the corpus, which lasts as long as its block."""
+
+    __slots__ = ("_observing", "_questions")
+
+    def __init__(
+        self,
+        observing: AbstractAsyncContextManager[CorpusView],
+        questions: Callable[[CorpusView], Observation],
+    ) -> None:
+        self._observing = observing
+        self._questions = questions
+
+    async def __aenter__(self) -> Observation:
+        return self._questions(await self._observing.__aenter__())
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool | None:
+        return await self._observing.__aexit__(kind, error, trace)
 
 
 class Observation:

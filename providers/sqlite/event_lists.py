@@ -141,6 +141,10 @@ class _Walk(ABC, Generic[T]):
         assert seqs.high is not None
         found: list[T] = []
         start = run_start(self._connection, self._base, seqs.low)
+        if self._lanes is None and self._selection.times.is_open:
+            with closing(self._rows(self._base | start, self._base | seqs.high)) as rows:
+                self._gather(rows, seqs, window, found)
+            return found
         for first, last in self._stretches(start, seqs.high):
             # A statement that is left in its middle would keep its moment for whoever reads next.
             with closing(self._cursors(self._base | first, self._base | last)) as cursors:
@@ -153,11 +157,10 @@ class _Walk(ABC, Generic[T]):
 
     def _cursors(self, low: int, high: int) -> Generator[sqlite3.Cursor, None, None]:
         """Rows in the order of the walk."""
-        direction = "DESC" if self._newest else "ASC"
         if self._lanes is None:
-            sql = f"SELECT {self.columns} FROM events WHERE id BETWEEN ? AND ? ORDER BY id "
-            yield self._connection.execute(sql + direction, (low, high))
+            yield self._rows(low, high)
             return
+        direction = "DESC" if self._newest else "ASC"
         ids = heapq.merge(
             *(self._lane_ids(lane, low, high) for lane in self._lanes), reverse=self._newest
         )
@@ -165,6 +168,12 @@ class _Walk(ABC, Generic[T]):
             marks = ",".join("?" * len(batch))
             sql = f"SELECT {self.columns} FROM events WHERE id IN ({marks}) ORDER BY id "
             yield self._connection.execute(sql + direction, batch)
+
+    def _rows(self, low: int, high: int) -> sqlite3.Cursor:
+        """All rows of a stretch, in the order of the walk."""
+        direction = "DESC" if self._newest else "ASC"
+        sql = f"SELECT {self.columns} FROM events WHERE id BETWEEN ? AND ? ORDER BY id "
+        return self._connection.execute(sql + direction, (low, high))
 
     @abstractmethod
     def _gather(

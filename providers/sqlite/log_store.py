@@ -11,7 +11,7 @@ import asyncio
 import secrets
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from pathlib import Path
 from typing import Final, Self
@@ -23,9 +23,8 @@ from providers.sqlite.codec import json_octets, to_octets
 from providers.sqlite.connections import Readers, open_writer
 from providers.sqlite.feed import SqliteCommitFeed
 from providers.sqlite.forking import first_members, latest_prompt, latest_title
-from providers.sqlite.known_sessions import KnownSessions
-from providers.sqlite.log_reader import SqliteLogReader
 from providers.sqlite.numbering import DOOMED, VISIBLE
+from providers.sqlite.observing import Observations, Observing
 from providers.sqlite.rebuilding import rebuild_log, recount
 from providers.sqlite.staging import SqliteStagedLog, begin_growth, begin_log, take_end
 from providers.sqlite.sweeping import sweep_growth, sweep_log, unsettled
@@ -50,17 +49,13 @@ _KNOWN_LOGS: Final = 20_000
 
 
 class SqliteLogStore:
-    """See :class:`sessiongraph.ports.LogStore`.
-
-    observations: those that are open.
-    """
+    """See :class:`sessiongraph.ports.LogStore`."""
 
     def __init__(self, readers: Readers, writer: Writer | None, types: TypeNames) -> None:
-        self.observations = 0
+        self._observations = Observations(readers, types)
         self._readers = readers
         self._writer = writer
         self._types = types
-        self._known = KnownSessions()
         self._logs: dict[str, tuple[int, int]] = {}
         self._feed = SqliteCommitFeed(readers)
         if writer is not None:
@@ -103,30 +98,18 @@ class SqliteLogStore:
         """
         return self._write()
 
-    @asynccontextmanager
-    async def observe(self) -> AsyncIterator[LogReader]:
+    @property
+    def observations(self) -> int:
+        """How many are open."""
+        return self._observations.open
+
+    def observe(self) -> AbstractAsyncContextManager[LogReader]:
         """One read transaction.
 
         Raises:
-            PersistenceFailed: the file cannot be read.
+            PersistenceFailed: (when it is entered, or left) the file cannot be read.
         """
-        connection = self._readers.borrow()
-        try:
-            connection.execute("BEGIN")
-            self.observations += 1
-            try:
-                yield SqliteLogReader(connection, self._types, self._known)
-            finally:
-                self.observations -= 1
-                connection.execute("ROLLBACK")
-        except sqlite3.Error as error:
-            connection.close()
-            raise PersistenceFailed(f"the store could not be read: {error}") from error
-        except BaseException:
-            self._readers.give_back(connection)
-            raise
-        else:
-            self._readers.give_back(connection)
+        return Observing(self._observations)
 
     def follow(self, after: Position) -> AsyncIterator[list[Commit]]:
         """Every commit after a position; see :class:`sessiongraph.ports.CommitFeed`."""
