@@ -132,9 +132,9 @@ class _Recorded:
 
     def __enter__(self) -> Outcome:
         self._begun = time.perf_counter()
-        self._records.running[self._kind] += 1
         self._span = self._records.spans.operation(self._kind, self._name, self._prepared_s)
         self._spun = self._span.__enter__()
+        self._records.running[self._kind] += 1
         return self._outcome
 
     def __exit__(
