@@ -262,7 +262,7 @@ class CorpusView:
     async def rewritten(self, most: int) -> frozenset[str] | None:
         """The sessions that have shadowed events, others among them; None when there are more."""
         stored = await self.reader.rewritten(most + 1)
-        return None if len(stored) > most else frozenset(stored) | self._live.ahead.keys()
+        return None if len(stored) > most else frozenset(stored).union(self._live.ahead)
 
     def _moved(self) -> frozenset[str]:
         """Sessions that may be listed elsewhere, or otherwise, than the store says.

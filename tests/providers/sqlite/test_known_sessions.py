@@ -89,7 +89,7 @@ def test_what_is_kept_of_many_and_of_large_sessions_is_bounded(
                 "large", *(f"s{number}" for number in reversed(range(8)))
             ]  # fmt: skip
             assert await listed(store) == first
-            kept = store._known._sessions.values()
+            kept = store._observations._known._sessions.values()
             assert len(kept) == 3
             assert "large" not in {each.header.session_id for each in kept}
 
