@@ -10,7 +10,7 @@ Always true: the answer is the same, byte for byte, errors included, as without 
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from graphql import (
     FieldNode,
@@ -21,10 +21,11 @@ from graphql import (
     GraphQLResolveInfo,
     ListValueNode,
     ObjectValueNode,
+    OperationType,
     VariableNode,
     get_argument_values,
 )
-from graphql.execution.collect_fields import CollectedFields
+from graphql.execution.collect_fields import CollectedFields, GroupedFieldSet, collect_fields
 from graphql.pyutils import Path
 from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 from typing_extensions import override
@@ -45,6 +46,58 @@ class PlannedFields(StrawberryGraphQLCoreExecutionContext):
         if kept is None:
             kept = self.__dict__["_kept"] = _KEPT.of(self.operation, self.fragment_definitions)
         return kept
+
+    @override
+    def execute_operation(self, serially: bool | None = None) -> Any:
+        """Execute the operation; of a query, what is selected at its root is known."""
+        root_type = self.schema.query_type
+        fields = None
+        if (
+            root_type is not None
+            and serially is None
+            and self.abort_signal is None
+            and self.operation.operation is OperationType.QUERY
+        ):
+            fields = self._root_fields(root_type)
+        if root_type is None or fields is None:
+            return super().execute_operation(serially)
+        try:
+            result = self.execute_fields(root_type, self.root_value, None, fields, None)
+        except GraphQLError as error:
+            self.collected_errors.add(error, None)
+            return self.build_response(None)
+        if self.is_awaitable(result):
+            return self._answered(result)
+        return self.build_response(cast("dict[str, Any]", result))
+
+    async def _answered(self, result: Awaitable[dict[str, Any]]) -> Any:
+        try:
+            data = await result
+        except GraphQLError as error:
+            self.collected_errors.add(error, None)
+            return self.build_response(None)
+        return self.build_response(data)
+
+    def _root_fields(self, root_type: GraphQLObjectType) -> GroupedFieldSet | None:
+        """What is selected at the root of a query; None where the usual way finds it."""
+        kept = self.kept
+        if not kept.lasts:
+            return None
+        found = kept.selected.get((root_type,))
+        if found is None:
+            try:
+                found = collect_fields(
+                    self.schema,
+                    self.fragments,
+                    self.variable_values,
+                    root_type,
+                    self.operation,
+                    self.hide_suggestions,
+                )
+            except (GraphQLError, RecursionError):
+                return None  # the usual way says what is wrong
+            kept.selected[root_type,] = found
+        return None if found.new_defer_usages else found.grouped_field_set
 
     @override
     def collect_subfields(

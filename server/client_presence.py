@@ -8,6 +8,8 @@ from typing import Final, Self
 
 from starlette.types import Receive
 
+from server.time_limits import SharedTimer
+
 SOON_S: Final = 0.02
 """How long nobody looks whether the client is there; most answers are ready before."""
 
@@ -17,13 +19,14 @@ class ClientPresence:
 
     The request must have been read to its end, and nobody else may receive inside the block.
 
+    soon: until it fires, nobody looks whether the client is there; None: looked for at once.
     left: whether the client went away first.
     """
 
-    def __init__(self, receive: Receive, *, unwatched_s: float = SOON_S) -> None:
+    def __init__(self, receive: Receive, soon: SharedTimer | None = None) -> None:
         self.left = False
         self._receive = receive
-        self._unwatched_s = unwatched_s
+        self._soon = soon
         self._watching: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
@@ -31,7 +34,10 @@ class ClientPresence:
         assert task is not None
         self._task = task
         self._cancellations = task.cancelling()
-        self._timer = asyncio.get_running_loop().call_later(self._unwatched_s, self._watch)
+        if self._soon is None:
+            self.lasts()
+        else:
+            self._soon.begin(self)
         return self
 
     async def __aexit__(
@@ -40,7 +46,8 @@ class ClientPresence:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> bool:
-        self._timer.cancel()
+        if self._soon is not None:
+            self._soon.end(self)
         if self._watching is not None:
             self._watching.cancel()
         if not self.left:
@@ -49,7 +56,8 @@ class ClientPresence:
         is_ours_alone = self._task.uncancel() <= self._cancellations
         return is_ours_alone and kind is not None and issubclass(kind, asyncio.CancelledError)
 
-    def _watch(self) -> None:
+    def lasts(self) -> None:
+        """Look from now on whether the client is there."""
         self._watching = asyncio.create_task(self._leave())
 
     async def _leave(self) -> None:

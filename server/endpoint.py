@@ -14,20 +14,19 @@ An operation ends when its client goes away: its task is cancelled, and waited f
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Iterable
 from contextlib import ExitStack
 from functools import partial
 from typing import Any, Final
 
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
-from typing_extensions import override
 
 from schema.request import MOST_VALUES, decode_request
 from server.access import Access, Admission
-from server.client_presence import ClientPresence
+from server.client_presence import SOON_S, ClientPresence
 from server.graphql_request import GraphQLRequest
 from server.graphql_sse import KEEP_ALIVE_S, EventStream
 from server.negotiation import Form, accepted_forms
@@ -40,10 +39,14 @@ from server.refusals import (
     refusal_response,
     unauthenticated_response,
 )
+from server.time_limits import SharedTimer, TimeLimit
 from sessiongraph.errors import BadUserInput, Forbidden, TooManyRequests, Unauthenticated
 
 BODY_TIMEOUT_S: Final = 30.0
 """How long a client may take to send a body."""
+
+Headers = Iterable[tuple[bytes, bytes]]
+"""As they come, their names in lower case."""
 
 _JSON: Final = "application/json"
 
@@ -75,20 +78,21 @@ class GraphQLEndpoint:
         self._access = access
         self._max_request_bytes = max_request_bytes
         self._max_request_values = max_request_values
-        self._body_timeout_s = body_timeout_s
+        self._body_time = TimeLimit(body_timeout_s)
+        self._soon = SharedTimer(SOON_S)
         self._decoding_aside = OneAside()
         self._keep_alive_s = keep_alive_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope, receive)
-        forms = accepted_forms(request.headers.getlist("accept"))
+        headers: Headers = scope["headers"]
+        forms = accepted_forms(_values(headers, b"accept"))
         answer: ASGIApp | None
         with ExitStack() as held:
             try:
                 if not forms:
                     raise HTTPException(406, f"the answer can be {', '.join(Form)}, nothing else")
-                admission = self._access.admit_request(scope["headers"])
-                asked = await self._read(request, held)
+                admission = self._access.admit_request(headers)
+                asked = await self._read(headers, receive, held)
                 if forms[0] is Form.EVENTS:
                     answer = await self._streamed(asked, admission, held)
                 else:
@@ -152,19 +156,18 @@ class GraphQLEndpoint:
                 held.enter_context(operation.taking_place())
                 return self._stream(operation, admission)
             held.enter_context(operation.taking_place())
-            async with ClientPresence(receive) as client:
+            async with ClientPresence(receive, self._soon) as client:
                 text = await operation.answer()
             if client.left:
                 return None
-            shape = Response if len(text) <= _SMALL else _LongAnswer
-            return shape(text, media_type=forms[0])
+            return _Answer(text, forms[0])
         except OperationFailed as failure:
             if failure.is_of_load:
                 return Response(failure.body(), 429, RETRY_AFTER, media_type=forms[0])
             status = 400 if forms[0] is Form.RESPONSE else 200
             return Response(failure.body(), status, media_type=forms[0])
 
-    async def _read(self, request: Request, held: ExitStack) -> GraphQLRequest:
+    async def _read(self, headers: Headers, receive: Receive, held: ExitStack) -> GraphQLRequest:
         """The request in a body, of which the room is held.
 
         Raises:
@@ -173,24 +176,24 @@ class GraphQLEndpoint:
             TooManyRequests: there is no room for it.
         """
         try:
-            async with asyncio.timeout(self._body_timeout_s) as limit:
-                body = await self._read_body(request, held)
+            with self._body_time.block() as block:
+                body = await self._read_body(receive, held)
         except TimeoutError as error:
-            if not limit.expired():
+            if not block.expired:
                 raise
             raise HTTPException(
                 408,
-                f"the request body took longer than {self._body_timeout_s * 1000:.0f} ms "
+                f"the request body took longer than {self._body_time.limit_s * 1000:.0f} ms "
                 "(request_body_timeout_ms)",
             ) from error
-        media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if media_type != _JSON:
+        media_types = _values(headers, b"content-type")
+        if not media_types or media_types[0].partition(";")[0].strip().lower() != _JSON:
             raise HTTPException(415, f"the request must be a POST of {_JSON}")
         decode = partial(_json_object, body, self._max_request_values)
         aside = len(body) > _SMALL
         return GraphQLRequest.of(await self._decoding_aside.run(decode) if aside else decode())
 
-    async def _read_body(self, request: Request, held: ExitStack) -> bytes:
+    async def _read_body(self, receive: Receive, held: ExitStack) -> bytes:
         """The whole body.
 
         A client that is still sending does not listen, so of a body that is too large as much again
@@ -199,11 +202,18 @@ class GraphQLEndpoint:
         Raises:
             HTTPException: it is larger than the limit.
             TooManyRequests: there is no room for it beside the others.
+            ClientDisconnect: the client is gone.
         """
         most = self._max_request_bytes
         chunks: list[bytes] = []
         size = 0
-        async for chunk in request.stream():
+        more = True
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect
+            chunk: bytes = message.get("body", b"")
+            more = message.get("more_body", False)
             size += len(chunk)
             if size <= most:
                 if size > _SMALL:
@@ -218,20 +228,35 @@ class GraphQLEndpoint:
         return b"".join(chunks)
 
 
-class _LongAnswer(Response):
-    """An answer whose operation has its place until the client has taken nearly all of it.
+class _Answer:
+    """The answer to an operation that was executed.
 
-    What is only written waits in memory for a client that may be slow, and belongs to what all
-    operations hold together.
+    The operation has its place until the client has taken nearly all of a long one: what is only
+    written waits in memory for a client that may be slow, and belongs to what all operations hold
+    together.
     """
 
-    @override
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        start = {"status": self.status_code, "headers": self.raw_headers}
-        await send({"type": "http.response.start", **start})
-        await send({"type": "http.response.body", "body": self.body, "more_body": True})
-        # A server accepts another message when there is room for it.
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
+    def __init__(self, text: bytes, form: Form) -> None:
+        self._text = text
+        self._form = form
+
+    async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
+        text = self._text
+        headers = [
+            (b"content-length", b"%d" % len(text)),
+            (b"content-type", self._form.encode("ascii")),
+        ]
+        is_long = len(text) > _SMALL
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": text, "more_body": is_long})
+        if is_long:
+            # A server accepts another message when there is room for it.
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def _values(headers: Headers, name: bytes) -> list[str]:
+    """The values of a header, by its name in lower case."""
+    return [value.decode("latin-1") for found, value in headers if found == name]
 
 
 def _in_form(response: Response, forms: list[Form]) -> Response:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any, Protocol, TypeGuard, cast, runtime_checkable
+from typing import Any, Final, Protocol, TypeGuard, cast, runtime_checkable
 
 import strawberry
 from graphql import (
@@ -31,6 +31,8 @@ from server.refusals import OperationFailed
 from sessiongraph.allowance import UNCOUNTED, Allowance
 
 _IsAwaitable = Callable[[Any], TypeGuard[Awaitable[Any]]]
+
+_is_awaitable: Final = cast("_IsAwaitable", optimized_is_awaitable)
 
 ContextMaker = Callable[[Any, Allowance | None], AbstractAsyncContextManager[Any]]
 """Makes of what the server offers the context of one answer, and ends it.
@@ -81,7 +83,9 @@ class Execution:
         """
         async with self._context(self._services, self._allowance) as context:
             executor = self._executor(None, context)
-            result = await await_maybe(executor.execute_operation())
+            result = executor.execute_operation()
+            if _is_awaitable(result):
+                result = await result
         return self._public(cast("ExecutionResult", result), self._allowance)
 
     async def frame(self, event: object) -> ExecutionResult:
@@ -128,7 +132,7 @@ class Execution:
             context_value=context,
             raw_variable_values=request.variables,
             operation_name=request.operation_name,
-            is_awaitable=cast("_IsAwaitable", optimized_is_awaitable),
+            is_awaitable=_is_awaitable,
         )
         if isinstance(executor, list):
             raise OperationFailed.because(*executor, operation=request.operation_name)

@@ -80,7 +80,7 @@ class EventStream:
                 OpenStreams.of(scope).entered("sse", leave),
                 self._access.holding(self._admission, revoked),
             ):
-                async with ClientPresence(receive, unwatched_s=0) as client:
+                async with ClientPresence(receive) as client:
                     await asyncio.wait({producing})
             if client.left:
                 return

@@ -16,6 +16,7 @@ from typing import Any, Final
 from typing_extensions import override
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from server.head_with_body import HeadWithBody
 from server.refusals import refusal_response
 from sessiongraph.errors import BadUserInput, SessionGraphError, TooManyRequests
 
@@ -113,6 +114,9 @@ class HttpProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._in_head = False
         super().on_headers_complete()
+        cycle = self.cycle
+        if cycle is not None and cycle.transport is self.transport:
+            cycle.transport = HeadWithBody(self.transport)
 
     def _refuse_head(self, most: int) -> None:
         """Say no, and drop what still comes for a while.

@@ -42,6 +42,7 @@ from server.graphql_request import GraphQLRequest
 from server.occupancy import CHEAP, Occupancy, Taken
 from server.operation_records import OperationRecords, code_of
 from server.refusals import OperationFailed
+from server.time_limits import TimeLimit
 from server.trusted_documents import TrustedDocuments
 from sessiongraph.access import EVERYTHING, Grant
 from sessiongraph.allowance import Allowance
@@ -92,6 +93,7 @@ class Operations:
         self.occupancy = Occupancy() if occupancy is None else occupancy
         self.trusted = TrustedDocuments() if trusted is None else trusted
         self.timeout_s = timeout_s
+        self._time = None if timeout_s is None else TimeLimit(timeout_s)
         self.turns = services.turns
 
     async def prepare(self, request: GraphQLRequest, grant: Grant = EVERYTHING) -> Operation:
@@ -148,15 +150,15 @@ class Operations:
         Raises:
             Aborted: it was stopped.
         """
-        if self.timeout_s is None:
+        if self._time is None:
             return await work
         try:
-            async with asyncio.timeout(self.timeout_s) as limit:
+            with self._time.block() as block:
                 return await work
         except TimeoutError as error:
-            if not limit.expired():
+            if not block.expired:
                 raise
-            most = round(self.timeout_s * 1000)
+            most = round(self._time.limit_s * 1000)
             raise Aborted(f"it took longer than {most} ms (operation_timeout_ms)") from error
 
 
