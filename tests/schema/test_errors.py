@@ -191,9 +191,10 @@ def test_what_graphql_finds_wrong_with_our_answers_is_our_fault(
     three: Asked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     three.add("far", parent_session=None, seed_length=2**31)
+    three.add("asked nowhere else", parent_session=None)  # addresses are remembered
     monkeypatch.setattr("resolvers.sessions.encode_uri", lambda _id: None)
     with capture_logs() as logged:
         too_large = three.ask('{ session(id: "far") { header { seedLength } } }')
-        null = three.ask('{ session(id: "a") { uri } }')
+        null = three.ask('{ session(id: "asked nowhere else") { uri } }')
     assert too_large.codes == null.codes == ["INTERNAL_SERVER_ERROR"]
     assert len(logged) == 2
