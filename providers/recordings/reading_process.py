@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import fcntl
 import gc
+import os
 import pickle
 import termios
 from array import array
@@ -45,6 +46,9 @@ _BYTES_AT_ONCE: Final = 256 * 1024
 
 _COLLECTED_EVERY: Final = 20_000
 """Objects between two looks for rubbish: reading leaves next to none."""
+
+_NICE: Final = 5
+"""How much this process lets others go first: somebody waits for each of their answers."""
 
 
 def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
@@ -118,6 +122,7 @@ def _has_time(answers: IO[bytes]) -> bool:
 def main() -> None:
     """Serve the process that started this one."""
     gc.set_threshold(_COLLECTED_EVERY)
+    os.nice(_NICE)
     with answering() as (requests, answers):
         serve(requests, answers)
 

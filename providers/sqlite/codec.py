@@ -164,6 +164,9 @@ def decode_sources(stored: bytes | None) -> tuple[Seq, ...] | None:
 def ascending_runs(seqs: Sequence[Seq]) -> Iterator[tuple[Seq, Seq]]:
     """Maximal runs of consecutive ascending seqs, in order, as (first, last)."""
     position, count = 0, len(seqs)
+    if count > 2 and tuple(range(seqs[0], seqs[0] + count)) == tuple(seqs):
+        yield seqs[0], seqs[-1]
+        return
     while position < count:
         first = last = seqs[position]
         position += 1
@@ -175,7 +178,7 @@ def ascending_runs(seqs: Sequence[Seq]) -> Iterator[tuple[Seq, Seq]]:
 
 def encode_run(run: DeltaRun) -> bytes:
     """What a run is beyond its envelope, as JSON text."""
-    return lossless.encode(
+    return lossless.encode_finite(
         [
             run.kind.value,
             run.turn,
