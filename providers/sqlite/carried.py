@@ -2,7 +2,8 @@
 
 Whether something can be carried from an event follows from the event alone; whether it stands on
 the surface changes with the log. So each message has a row with what it could give, and triggers
-keep sums of what is current, for stretches of seqs. A log of a million events has 245 sums.
+keep sums of what is current, for stretches of seqs. A log of a million events has 245 sums; where
+they count no checkpoint, none is looked for, however many there were before.
 """
 
 from __future__ import annotations
@@ -28,46 +29,77 @@ INSERT: Final = ManyRows("INSERT OR FAIL INTO carried (id, octets, checkpoint) V
 _SUM_OF: Final = f"log = {{0}} >> {SEQ_SHIFT} AND block = ({{0}} & {LOW_32}) >> {BLOCK_SHIFT}"
 _IS_CURRENT: Final = "(SELECT replaced_by FROM events WHERE id = {0}) IS NULL"
 
-ADDED: Final = f"""
-    CREATE TRIGGER carried_added AFTER INSERT ON carried WHEN {_IS_CURRENT.format("NEW.id")} BEGIN
-        INSERT INTO carried_sums (log, block, messages, octets)
-        SELECT NEW.id >> {SEQ_SHIFT}, (NEW.id & {LOW_32}) >> {BLOCK_SHIFT}, 0, 0
+SUMS: Final = """
+    CREATE TABLE carried_sums (
+        log INTEGER NOT NULL,
+        block INTEGER NOT NULL,
+        messages INTEGER NOT NULL,
+        octets INTEGER NOT NULL,
+        checkpoints INTEGER NOT NULL,
+        PRIMARY KEY (log, block)
+    ) STRICT, WITHOUT ROWID
+    """
+
+TRIGGERS: Final = {
+    "carried_added": f"""
+    AFTER INSERT ON carried WHEN {_IS_CURRENT.format("NEW.id")} BEGIN
+        INSERT INTO carried_sums (log, block, messages, octets, checkpoints)
+        SELECT NEW.id >> {SEQ_SHIFT}, (NEW.id & {LOW_32}) >> {BLOCK_SHIFT}, 0, 0, 0
         WHERE NOT EXISTS (SELECT 1 FROM carried_sums WHERE {_SUM_OF.format("NEW.id")});
-        UPDATE carried_sums SET messages = messages + 1, octets = octets + NEW.octets
+        UPDATE carried_sums SET messages = messages + 1, octets = octets + NEW.octets,
+            checkpoints = checkpoints + NEW.checkpoint
         WHERE {_SUM_OF.format("NEW.id")};
     END
-    """
-"""Not an upsert: that would have each statement that fires it keep a journal of its own."""
-
-TRIGGERS: Final = (
-    ADDED,
-    f"""
-    CREATE TRIGGER carried_removed AFTER DELETE ON carried WHEN {_IS_CURRENT.format("OLD.id")} BEGIN
-        UPDATE carried_sums SET messages = messages - 1, octets = octets - OLD.octets
+    """,
+    "carried_removed": f"""
+    AFTER DELETE ON carried WHEN {_IS_CURRENT.format("OLD.id")} BEGIN
+        UPDATE carried_sums SET messages = messages - 1, octets = octets - OLD.octets,
+            checkpoints = checkpoints - OLD.checkpoint
         WHERE {_SUM_OF.format("OLD.id")};
     END
     """,
-    f"""
-    CREATE TRIGGER carried_shadowed AFTER UPDATE OF replaced_by ON events
+    "carried_shadowed": f"""
+    AFTER UPDATE OF replaced_by ON events
     WHEN OLD.replaced_by IS NULL AND NEW.replaced_by IS NOT NULL BEGIN
-        UPDATE carried_sums SET messages = messages - 1, octets = carried_sums.octets - gone.octets
-        FROM (SELECT octets FROM carried WHERE id = NEW.id) AS gone
+        UPDATE carried_sums SET messages = messages - 1,
+            octets = carried_sums.octets - gone.octets, checkpoints = checkpoints - gone.checkpoint
+        FROM (SELECT octets, checkpoint FROM carried WHERE id = NEW.id) AS gone
         WHERE {_SUM_OF.format("NEW.id")};
     END
     """,
-    f"""
-    CREATE TRIGGER carried_restored AFTER UPDATE OF replaced_by ON events
+    "carried_restored": f"""
+    AFTER UPDATE OF replaced_by ON events
     WHEN OLD.replaced_by IS NOT NULL AND NEW.replaced_by IS NULL BEGIN
-        UPDATE carried_sums SET messages = messages + 1, octets = carried_sums.octets + back.octets
-        FROM (SELECT octets FROM carried WHERE id = NEW.id) AS back
+        UPDATE carried_sums SET messages = messages + 1,
+            octets = carried_sums.octets + back.octets, checkpoints = checkpoints + back.checkpoint
+        FROM (SELECT octets, checkpoint FROM carried WHERE id = NEW.id) AS back
         WHERE {_SUM_OF.format("NEW.id")};
     END
     """,
-)
-"""Keep ``carried_sums`` equal to what is current of ``carried``.
+}
+"""By name, what keeps ``carried_sums`` equal to what is current of ``carried``.
 
-An event is inserted before its row here and removed after it.
+An event is inserted before its row here and removed after it. The first is no upsert: that would
+have each statement that fires it keep a journal of its own.
 """
+
+
+_ADD_UP: Final = f"""
+    INSERT INTO carried_sums (log, block, messages, octets, checkpoints)
+    SELECT carried.id >> {SEQ_SHIFT}, (carried.id & {LOW_32}) >> {BLOCK_SHIFT},
+        count(*), sum(octets), sum(checkpoint)
+    FROM carried JOIN events USING (id) WHERE replaced_by IS NULL GROUP BY 1, 2
+    """
+
+_CHECKPOINTS: Final = f"""
+    SELECT carried.id FROM carried_sums
+    CROSS JOIN carried ON carried.checkpoint = 1 AND carried.id BETWEEN
+        (log << {SEQ_SHIFT}) + (block << {BLOCK_SHIFT})
+        AND (log << {SEQ_SHIFT}) + (block + 1 << {BLOCK_SHIFT}) - 1
+    CROSS JOIN events ON events.id = carried.id
+    WHERE log = :log AND checkpoints > 0 AND carried.id <= :last AND replaced_by IS NULL
+    ORDER BY block, carried.id
+    """
 
 
 def row_of(event_id: int, event: SessionEvent) -> tuple[int, int, int] | None:
@@ -96,16 +128,23 @@ def totals(connection: sqlite3.Connection, log: int, last_seq: Seq) -> Conversat
             (base + (blocks << BLOCK_SHIFT), base + last_seq),
         ).fetchone()
         messages, octets = messages + rest[0], octets + rest[1]
-    checkpoints = connection.execute(
-        "SELECT carried.id FROM carried JOIN events USING (id) "
-        "WHERE checkpoint = 1 AND carried.id BETWEEN ? AND ? AND replaced_by IS NULL ORDER BY 1",
-        (base, base + last_seq),
-    )
+    checkpoints = connection.execute(_CHECKPOINTS, {"log": log, "last": base + last_seq})
     return ConversationTotals(
         messages,
         octets,
         tuple(event_id & LOW_32 for (event_id,) in checkpoints),
     )
+
+
+def begin_sums(connection: sqlite3.Connection) -> None:
+    """Make the sums, of all that is stored; older ones go."""
+    for name in TRIGGERS:
+        connection.execute(f"DROP TRIGGER IF EXISTS {name}")
+    connection.execute("DROP TABLE IF EXISTS carried_sums")
+    connection.execute(SUMS)
+    connection.execute(_ADD_UP)
+    for name, words in TRIGGERS.items():
+        connection.execute(f"CREATE TRIGGER {name} {words}")
 
 
 def fill(connection: sqlite3.Connection) -> None:

@@ -203,11 +203,7 @@ def m004_checkpoints(db: Database) -> None:
 
 @migrations()
 def m005_carried(db: Database) -> None:
-    """What can be carried from each message, and the sums of what is on the surface.
-
-    The sums follow from the rows by triggers, whoever writes, copies, shadows or removes them. A
-    row is there only as long as its event.
-    """
+    """What can be carried from each message; a row is there only as long as its event."""
     db.execute("""
         CREATE TABLE carried (
             id INTEGER PRIMARY KEY,
@@ -216,17 +212,6 @@ def m005_carried(db: Database) -> None:
         ) STRICT
         """)
     db.execute("CREATE INDEX carried_checkpoints ON carried (id) WHERE checkpoint = 1")
-    db.execute("""
-        CREATE TABLE carried_sums (
-            log INTEGER NOT NULL,
-            block INTEGER NOT NULL,
-            messages INTEGER NOT NULL,
-            octets INTEGER NOT NULL,
-            PRIMARY KEY (log, block)
-        ) STRICT, WITHOUT ROWID
-        """)
-    for statement in carried.TRIGGERS:
-        db.execute(statement)
     carried.fill(db.conn)
 
 
@@ -254,13 +239,6 @@ def m008_directories(db: Database) -> None:
 
 
 @migrations()
-def m009_sums_without_upserts(db: Database) -> None:
-    """The trigger that adds to the sums of what can be carried, in its newer words."""
-    db.execute("DROP TRIGGER carried_added")
-    db.execute(carried.ADDED)
-
-
-@migrations()
 def m010_activity_of_few(db: Database) -> None:
     """Indexes for lists in the order of activity of the sessions that a filter names.
 
@@ -278,6 +256,15 @@ def m010_activity_of_few(db: Database) -> None:
 def m011_changes_of_headers(db: Database) -> None:
     """The commit that changed a header last, 0 when none has since its log was made."""
     db.execute("ALTER TABLE logs ADD COLUMN header_at INTEGER NOT NULL DEFAULT 0")
+
+
+@migrations()
+def m012_sums_of_checkpoints(db: Database) -> None:
+    """The sums of what can be carried from the surface; older ones knew nothing of checkpoints.
+
+    They follow from the rows by triggers, whoever writes, copies, shadows or removes them.
+    """
+    carried.begin_sums(db.conn)
 
 
 def recognise(connection: sqlite3.Connection, path: str) -> bool:

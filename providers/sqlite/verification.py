@@ -192,8 +192,9 @@ class _LogVerification:
         for kept_id, octets, checkpoint in batch.carried:
             self._carried += 1
             if not shadowed:
-                total = self._sums.setdefault(entry.seq >> carried.BLOCK_SHIFT, [0, 0])
-                total[0], total[1] = total[0] + 1, total[1] + octets
+                total = self._sums.setdefault(entry.seq >> carried.BLOCK_SHIFT, [0, 0, 0])
+                for place, more in enumerate((1, octets, checkpoint)):
+                    total[place] += more
             if self._carried_row(kept_id) != (octets, checkpoint):
                 yield self._fault("carried", f"what event {entry.seq} carries is not kept")
         self._title = batch.title or self._title
@@ -208,7 +209,8 @@ class _LogVerification:
         """What can be carried, added up; the last sum may count what is being staged."""
         block = self._session.last_seq + 1 >> carried.BLOCK_SHIFT
         rows = self._connection.execute(
-            "SELECT block, messages, octets FROM carried_sums WHERE log = ? AND messages <> 0",
+            "SELECT block, messages, octets, checkpoints FROM carried_sums "
+            "WHERE log = ? AND messages <> 0",
             (self._session.log,),
         )
         kept = {row[0]: list(row[1:]) for row in rows if not (staged and row[0] >= block)}

@@ -48,7 +48,7 @@ _OF_LOGS = {
         WHERE state = 1 ORDER BY logs.id, carried.id
         """,
     "carried_sums": """
-        SELECT id, block, messages, octets FROM logs JOIN carried_sums USING (log)
+        SELECT id, block, messages, octets, checkpoints FROM logs JOIN carried_sums USING (log)
         WHERE state = 1 AND staged_by IS NULL AND messages <> 0 ORDER BY id, block
         """,
 }

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from providers.sqlite import covers, directories
+from providers.sqlite.carried import TRIGGERS
 from providers.sqlite.log_store import SqliteLogStore
 from providers.sqlite.migrations import APPLICATION_ID, FORMAT_VERSION, migrate, migrations
 from sessiongraph.errors import InvalidConfig, PersistenceFailed, SessionGraphError
@@ -20,7 +21,8 @@ from tests.contracts.log_stage import EVERYTHING, answers_now, append, conversat
 from tests.plain_store import run
 from tests.providers.sqlite.raw import change, connected, dump, rows
 from tests.providers.sqlite.stores import filled, sqlite_at, told, told_plainly
-from tests.strategies import event, header, placed
+from tests.sessiongraph.references.corpora import checkpoint
+from tests.strategies import event, header, placed, prompt
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -151,7 +153,7 @@ def test_a_store_that_some_migrations_made_gets_the_others(tmp_path: Path, done:
             "AND name NOT LIKE 'sqlite%' AND name NOT LIKE 'cover#_%' ESCAPE '#' "
             "AND name <> '_sqlite_migrations' ORDER BY type DESC"
         ).fetchall():
-            made_by = MADE_BY[name.partition("_")[0] if kind == "trigger" else name]
+            made_by = MADE_BY[name if name in MADE_BY else name.partition("_")[0]]
             if made_by in undone:
                 connection.execute(f"DROP {kind} {name}")
         if "m006_covers" in undone:
@@ -165,7 +167,8 @@ def test_a_store_that_some_migrations_made_gets_the_others(tmp_path: Path, done:
             for column in ("cwd", "source_kind", "parent", "origin"):
                 if "m010_activity_of_few" in undone:
                     connection.execute(f"DROP INDEX logs_by_{column}_activity")
-            connection.execute("ALTER TABLE logs DROP COLUMN header_at")
+            if "m011_changes_of_headers" in undone:
+                connection.execute("ALTER TABLE logs DROP COLUMN header_at")
         marks = ", ".join("?" * len(undone))
         connection.execute(f"DELETE FROM _sqlite_migrations WHERE name IN ({marks})", undone)
     run(assert_works(path))
@@ -188,7 +191,8 @@ MADE_BY = {
     **dict.fromkeys(("types", "events", "citers", "spans", "citations"), "m002_events"),
     **dict.fromkeys(("commits", "tombstones", "recordings", "totals"), "m003_commits"),
     "checkpoints": "m004_checkpoints",
-    **dict.fromkeys(("carried", "carried_sums"), "m005_carried"),
+    "carried": "m005_carried",
+    **dict.fromkeys(("carried_sums", *TRIGGERS), "m012_sums_of_checkpoints"),
     "covers": "m006_covers",
     "directories": "m008_directories",
 }
@@ -204,9 +208,39 @@ def test_what_was_stored_before_there_were_totals_is_added_up(tmp_path: Path) ->
         connection.execute("DROP TRIGGER carried_restored")
         connection.execute("DROP TABLE carried")
         connection.execute("DROP TABLE carried_sums")
-        connection.execute("DELETE FROM _sqlite_migrations WHERE name = 'm005_carried'")
+        connection.execute(
+            "DELETE FROM _sqlite_migrations "
+            "WHERE name IN ('m005_carried', 'm012_sums_of_checkpoints')"
+        )
     run(SqliteLogStore.open(path).close())
     assert (rows(path, "SELECT * FROM carried"), rows(path, "SELECT * FROM carried_sums")) == kept
+
+
+def test_sums_that_knew_nothing_of_checkpoints_are_made_anew(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    run(filled(path))
+
+    async def condense() -> None:
+        async with sqlite_at(path) as store:
+            log = [prompt(0, "asked"), prompt(1, "again"), checkpoint(2, "condensed", 0, 1)]
+            await write(store, header("condensed"), log)
+
+    run(condense())
+    kept = rows(path, "SELECT * FROM carried_sums")
+    assert any(checkpoints for *_, checkpoints in kept)
+    with connected(path) as connection:
+        for name in TRIGGERS:
+            connection.execute(f"DROP TRIGGER {name}")
+        connection.execute("ALTER TABLE carried_sums DROP COLUMN checkpoints")
+        connection.execute(
+            "CREATE TRIGGER carried_removed AFTER DELETE ON carried BEGIN UPDATE carried_sums "
+            "SET messages = messages - 1, octets = octets - OLD.octets WHERE log = OLD.id >> 32; "
+            "END"
+        )
+        connection.execute("DELETE FROM _sqlite_migrations WHERE name = 'm012_sums_of_checkpoints'")
+    run(SqliteLogStore.open(path).close())
+    assert rows(path, "SELECT * FROM carried_sums") == kept
+    run(assert_works(path))
 
 
 def test_a_first_opening_that_was_killed_at_any_statement_can_be_repeated(

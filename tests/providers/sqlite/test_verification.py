@@ -158,6 +158,8 @@ DERIVED: dict[str, tuple[str, str]] = {
     "no sums": ("carried", "DELETE FROM carried_sums WHERE log = 1"),
     "a sum of more messages": (
         "carried", "UPDATE carried_sums SET messages = messages + 1 WHERE log = 1"),
+    "a sum of more checkpoints": (
+        "carried", "UPDATE carried_sums SET checkpoints = checkpoints + 1 WHERE log = 1"),
     "a sum of another block": (
         "carried", "UPDATE carried_sums SET block = block + 1 WHERE log = 1"),
     "another title": ("title", "UPDATE logs SET title = x'61' WHERE log = 1"),
