@@ -29,6 +29,7 @@ from benchmarks import (
     replacing,
     searching,
     session_lists,
+    starting,
     transcripts,
 )
 from benchmarks.machine import description, load
@@ -39,6 +40,7 @@ from benchmarks.scale import FULL, MODERATE, QUICK, Scale
 AREAS: Final[dict[str, tuple[ModuleType, str]]] = {
     module.AREA: (module, title)
     for module, title in (
+        (starting, "Starting"),
         (reading, "Reading a session"),
         (session_lists, "Lists of sessions"),
         (lineage, "Lineage"),

@@ -80,15 +80,20 @@ async def sessiongraph_server(data_dir: Path) -> AsyncIterator[str]:
     It has indexed what was there: an index is built once, beside everything else, and nobody's
     answers are measured meanwhile.
     """
-    arguments = ("serve", "--data-dir", str(data_dir), "--port", "0", "--auth", "off")
-    async with running_server("server.cli", *arguments) as url:
+    async with running_server(*serving_arguments(data_dir)) as url:
         async with asyncio.timeout(_INDEXES_WITHIN_S):
-            while not await _is_ready(url):  # noqa: ASYNC110 - nobody announces it
+            while not await is_ready(url):  # noqa: ASYNC110 - nobody announces it
                 await asyncio.sleep(0.1)
         yield url
 
 
-async def _is_ready(url: str) -> bool:
+def serving_arguments(data_dir: Path) -> tuple[str, ...]:
+    """How our own server is started."""
+    return ("server.cli", "serve", "--data-dir", str(data_dir), "--port", "0", "--auth", "off")
+
+
+async def is_ready(url: str) -> bool:
+    """Whether a server of ours is ready, its index complete."""
     place = urlsplit(url)
     reader, writer = await asyncio.open_connection(place.hostname, place.port)
     try:
