@@ -10,6 +10,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 from sessiongraph.directories import lies_within
 from sessiongraph.event import SessionEvent
@@ -174,12 +175,15 @@ class PlainIndexObservation:
         return held
 
     async def rank(self, question: Question, least: int, *, distinct: bool) -> Ranking:
-        found = [
-            Hit(each.header.session_id, each.epoch, each.event.seq, each.event.time)
+        answering = [
+            (-each.event.time, each.header.session_id, each.event.seq, each.epoch)
             for each in self.taken
             if passes(each, question.admitted) and plain_match(each.text, question.text)
         ]
-        found.sort(key=lambda hit: (-hit.time, hit.session_id, hit.seq))
+        found = [
+            Hit(session_id, epoch, seq)
+            for _, session_id, seq, epoch in sorted(answering, key=itemgetter(0, 1, 2))
+        ]
         if distinct:
             best: dict[tuple[str, int], Hit] = {}
             for hit in found:

@@ -67,7 +67,8 @@ token, most candidates are passed over by the best score that a block of them co
 
 _Ranked = tuple[int, int, str, int, int]
 """Falling score in steps, falling time, session id, seq and epoch of one answer; sorts as the
-contract orders them. Plain, since each search makes many of them and sorts them."""
+contract orders them. Plain, since each search makes many of them and sorts them. The time is 0
+where no other answer has the score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +102,13 @@ class _Look:
 
     keys: falling scores in steps, or falling times; they never descend along the documents.
     tied: the score of all of them in steps, where they are keyed by time.
+    alone: no others are ranked among them.
     """
 
     keys: list[int]
     addresses: list[tantivy.DocAddress]
     tied: int | None
+    alone: bool
 
     def before_the_last(self) -> int:
         """How many have another key than the last one."""
@@ -113,7 +116,12 @@ class _Look:
 
     def part(self, at: int, to: int) -> _Look:
         """Some of them."""
-        return _Look(self.keys[at:to], self.addresses[at:to], self.tied)
+        return _Look(self.keys[at:to], self.addresses[at:to], self.tied, self.alone)
+
+    @property
+    def has_order(self) -> bool:
+        """Whether their scores alone tell all of them apart."""
+        return self.alone and self.tied is None and len(set(self.keys)) == len(self.keys)
 
 
 class _Wanted:
@@ -235,10 +243,11 @@ class TantivyObservation:
         with IndexFailures("read"):
             fresh = self._fresh.ranked(question)
             if distinct:
-                committed, complete = self._first_of_logs(question, least, wanted)
+                committed, complete = self._first_of_logs(question, least, wanted, alone=not fresh)
             else:
-                forgotten = self._fresh.forgotten
-                committed, complete = self._first(question, least, forgotten, wanted)
+                committed, complete = self._first(
+                    question, least, self._fresh.forgotten, wanted, alone=not fresh
+                )
         found: Iterable[_Ranked] = committed
         if fresh:
             found = merge(committed, fresh)
@@ -248,13 +257,12 @@ class TantivyObservation:
             if distinct:
                 found = _best(found)
         hits = [
-            Hit(session_id, epoch, seq, -time)
-            for _, time, session_id, seq, epoch in islice(found, least + 1)
+            Hit(session_id, epoch, seq) for _, _, session_id, seq, epoch in islice(found, least + 1)
         ]
         return Ranking(hits[:least], complete and len(hits) <= least)
 
     def _first_of_logs(
-        self, question: Question, least: int, still: _Wanted
+        self, question: Question, least: int, still: _Wanted, *, alone: bool
     ) -> tuple[list[_Ranked], bool]:
         """The best of each log: those that a look finds are left out of the next one."""
         ranked: list[_Ranked] = []
@@ -262,7 +270,7 @@ class TantivyObservation:
         while True:
             without = self._fresh.forgotten | {session_id for _, _, session_id, _, _ in ranked}
             most = least - len(ranked) + 1
-            found, complete = self._first(question, wanted, without, still, logs=most)
+            found, complete = self._first(question, wanted, without, still, alone=alone, logs=most)
             ranked += found
             if complete or len(ranked) >= least:
                 return ranked, complete and len(ranked) <= least
@@ -275,10 +283,12 @@ class TantivyObservation:
         without: frozenset[str],
         still: _Wanted,
         *,
+        alone: bool,
         logs: int | None = None,
     ) -> tuple[list[_Ranked], bool]:
         """The first committed answers, some at least, and whether there are no others.
 
+        alone: no others are ranked among them.
         logs: only the best of each log, and of no more logs than these.
         """
         query = query_of(question, without)
@@ -289,7 +299,7 @@ class TantivyObservation:
         while True:
             wanted = min(wanted + _FETCHED_BESIDE, everything)
             still.require()
-            look = self._look(query, wanted, tied)
+            look = self._look(query, wanted, tied, alone=alone)
             complete = len(look.keys) < wanted or wanted == everything
             sure = len(look.keys) if complete else look.before_the_last()
             if complete or sure >= (least if logs is None else 1):
@@ -300,7 +310,7 @@ class TantivyObservation:
                 tied = self._only_score(question, query, -look.keys[0], is_whole=is_whole)
             wanted = least if tied is not None and look.tied is None else wanted * _MORE
 
-    def _look(self, query: tantivy.Query, most: int, tied: int | None) -> _Look:
+    def _look(self, query: tantivy.Query, most: int, tied: int | None, *, alone: bool) -> _Look:
         """Some documents that answer: the best, or the newest where all have one score."""
         if tied is None:
             hits = self._searcher.search(query, most, count=False).hits
@@ -310,7 +320,7 @@ class TantivyObservation:
             query = tantivy.Query.const_score_query(query, EQUAL_SCORE)
             hits = self._searcher.search(query, most, count=False, order_by_field=TIME).hits
             keys = [-cast("int", time) for time, _ in hits]
-        return _Look(keys, [address for _, address in hits], tied)
+        return _Look(keys, [address for _, address in hits], tied, alone)
 
     def _only_score(
         self, question: Question, query: tantivy.Query, highest: int, *, is_whole: bool
@@ -339,7 +349,10 @@ class TantivyObservation:
     def _in_order(self, look: _Look) -> Iterator[_Ranked]:
         """Documents in order, of which none has the key of one that is left out."""
         keys, addresses = look.keys, look.addresses
-        if look.tied is None:
+        if look.has_order:
+            # To open the column of times takes longer than a short search.
+            falling, times = keys, [0] * len(keys)
+        elif look.tied is None:
             falling, times = keys, [-time for time in self._column(TIME, addresses)]
         else:
             falling, times = [-look.tied] * len(keys), keys

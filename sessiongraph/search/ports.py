@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
 from sessiongraph.event import Seq, SessionEvent
-from sessiongraph.header import EpochMillis, SessionHeader
+from sessiongraph.header import SessionHeader
 from sessiongraph.ports import Position
 from sessiongraph.search.question import Question
 
@@ -61,7 +61,6 @@ class Hit(NamedTuple):
     session_id: str
     epoch: int
     seq: Seq
-    time: EpochMillis
 
 
 @dataclass(frozen=True, slots=True)

@@ -390,11 +390,11 @@ class SearchIndexContract:
                         if position % 9 == 0:
                             await index.commit(Watermark(position))
                 order = [
-                    Hit(session_id, 1, seq, seq % 4)
+                    Hit(session_id, 1, seq)
                     for session_id, size in sizes.items()
                     for seq in range(size)
                 ]
-                order.sort(key=lambda hit: (-hit.time, hit.session_id, hit.seq))
+                order.sort(key=lambda hit: (-(hit.seq % 4), hit.session_id, hit.seq))
                 for least in (1, 3, 20, ENOUGH):
                     ranking = await index.observe().rank(asking("same"), least, distinct=False)
                     hits = list(ranking.hits)

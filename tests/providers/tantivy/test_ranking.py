@@ -65,13 +65,9 @@ def test_the_newest_of_equals_come_first(tmp_path: Path, longer: int, fresh: int
         await index.apply([Forget("gone"), learn("z", *less, epoch=5)])
         await index.commit(Watermark(10))
         await index.apply([learn("y", *["other"] * fresh, epoch=5)])
-        order = [
-            Hit(session_id, 5, seq, time_of(session_id, seq))
-            for session_id in SESSIONS
-            for seq in range(EACH)
-        ]
-        order.sort(key=lambda hit: (-hit.time, hit.session_id, hit.seq))
-        order += [Hit("z", 5, seq, seq) for seq in reversed(range(longer))]
+        order = [Hit(session_id, 5, seq) for session_id in SESSIONS for seq in range(EACH)]
+        order.sort(key=lambda hit: (-time_of(hit.session_id, hit.seq), hit.session_id, hit.seq))
+        order += [Hit("z", 5, seq) for seq in reversed(range(longer))]
         first = {hit.session_id: hit for hit in reversed(order)}
         best = sorted(first.values(), key=order.index)
         for least in (1, 4, 70, 1000):
