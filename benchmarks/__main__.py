@@ -98,7 +98,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     scales = parser.add_mutually_exclusive_group()
     for scale, meaning in (
-        (QUICK, "short logs and few runs, two to three minutes"),
+        (QUICK, "short logs and few runs, less than two minutes"),
         (FULL, "many runs, a file of 2 GB; an hour or so"),
     ):
         scales.add_argument(

@@ -19,12 +19,20 @@ import msgspec
 from benchmarks.conversations import Habits
 from benchmarks.dsh_files import json_lines, write_file
 from benchmarks.figures import Figure, Limit, Sample
-from benchmarks.measuring import alternating, in_fresh_process
+from benchmarks.measuring import Run, alternating, in_fresh_process
 from benchmarks.scale import Scale
 from benchmarks.single_imports import import_into, memory_of_imports, opened_for_once
 from benchmarks.waits import Felt, felt_of, waits_of
 from providers.recordings.reading_apart import ReadingApart
 from providers.sqlite.preparing import prepare_entry
+
+try:
+    import orjson
+except ImportError:
+    _PEERS: dict[str, Callable[[bytes], object]] = {}
+else:
+    _PEERS = {"orjson.loads": orjson.loads}
+_PEERS |= {"json.loads": json.loads, "msgspec.json.decode": msgspec.json.decode}
 
 AREA: Final = "importing"
 
@@ -78,13 +86,15 @@ def _rates(scale: Scale, kind: Kind, path: Path, events: int) -> list[Figure]:
             async with opened_for_once(path.parent / f"{kind.file}-{next(numbers)}.db") as store:
                 await import_into(store, path, reading)
 
+        def decoding(decode: Callable[[bytes], object]) -> Run:
+            return lambda _: _decode(lines, decode)
+
         with ReadingApart(prepare=prepare_entry) as reading:
             return await alternating(
                 scale.long_rounds,
                 {
                     "ours": ours,
-                    "json.loads": lambda _: _decode(lines, json.loads),
-                    "msgspec.json.decode": lambda _: _decode(lines, msgspec.json.decode),
+                    **{name: decoding(decode) for name, decode in _PEERS.items()},
                 },
                 warm_up=1,
             )
@@ -108,10 +118,7 @@ def _rates(scale: Scale, kind: Kind, path: Path, events: int) -> list[Figure]:
             event_rate,
             note=f"CPU is of the whole import of {events:,} events",
         ),
-        *(
-            Figure(AREA, f"{kind.name}: JSON", rates["ours"], peer, rates[peer])
-            for peer in ("json.loads", "msgspec.json.decode")
-        ),
+        *(Figure(AREA, f"{kind.name}: JSON", rates["ours"], peer, rates[peer]) for peer in _PEERS),
     ]
 
 

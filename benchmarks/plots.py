@@ -28,6 +28,7 @@ CORPORA: Final = (1_000, 10_000, 100_000)
 _EVENTS_EACH: Final = 2
 _ROUNDS: Final = 40
 _ASKED_OF_LOGS: Final = (
+    "header, title and last seq",
     "event(seq, 25, 25)",
     "trace(seq) in the newest 900 events",
     "surface, last 50",

@@ -34,6 +34,7 @@ from providers.sqlite.log_store import SqliteLogStore
 from server.samples import sample_sessions
 from sessiongraph.event import Entry, Seq, SessionEvent
 from sessiongraph.placed_entry import PlacedEntry
+from sessiongraph.ports import StoredSession
 from sessiongraph.projections.cells import SessionCells
 from sessiongraph.projections.ladder import Ladder
 from sessiongraph.projections.registry import Registry
@@ -131,13 +132,25 @@ async def _reads(scale: Scale, path: Path) -> list[Figure]:
         async with store.observe() as reader:
             names = [f"listed-{number}" for number in range(SESSIONS)]
             sessions = list((await reader.find(names)).values())
+            alone = await reader.find(["short", "long"])
 
         async def list_views(_: int) -> None:
             found = await projections.stored(sessions, KEYS)
             if sum(len(each.views) for each in found.values()) != SESSIONS * len(KEYS):
                 raise RuntimeError("a stored view is missing")
 
+        def view_one(session: StoredSession) -> Run:
+            async def run(_: int) -> None:
+                (found,) = (await projections.stored([session], KEYS)).values()
+                if len(found.views) != len(KEYS):
+                    raise RuntimeError("a stored view is missing")
+
+            return run
+
         listed = await alternating(scale.rounds, {"stored": list_views})
+        stored = await alternating(
+            scale.rounds, {name: view_one(session) for name, session in alone.items()}
+        )
     return [
         Figure(
             AREA,
@@ -152,6 +165,14 @@ async def _reads(scale: Scale, path: Path) -> list[Figure]:
             f"stored views, {len(KEYS)} keys of {SESSIONS:,} sessions",
             listed["stored"],
             limit=Limit(30),
+        ),
+        Figure(
+            AREA,
+            f"stored views, {len(KEYS)} keys of a session of {scale.many_events:,} events",
+            stored["long"],
+            f"{scale.few_events:,} events",
+            stored["short"],
+            ratio_limit=Limit(2, "×"),
         ),
     ]
 

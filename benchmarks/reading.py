@@ -93,6 +93,7 @@ def questions() -> dict[str, tuple[Question, str]]:
     log_only = ALL_EVENTS.narrowed(surfaces=[EventSurface.LOG_ONLY])
     deltas = ALL_EVENTS.narrowed(types=["assistant/chunk"])
     return {
+        "header, title and last seq": (_header, ""),
         "event(seq, 25, 25)": (_window, ""),
         "event(seq, 25, 25) among deltas": (_window, " streamed"),
         "trace(seq) in the newest 900 events": (_trace_recent, ""),
@@ -115,6 +116,11 @@ def questions() -> dict[str, tuple[Question, str]]:
         "100 of four types in a time range": (_time_range(_FIRST, _HALF), ""),
         "100 after a seq": (_after_seq, ""),
     }
+
+
+async def _header(_: Observation, session: LogicalSession, __: float) -> None:
+    if session.title is None:
+        raise RuntimeError("a session without a title")
 
 
 async def _window(observation: Observation, session: LogicalSession, place: float) -> None:

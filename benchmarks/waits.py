@@ -19,6 +19,7 @@ from sessiongraph.placed_entry import PlacedEntry
 from sessiongraph.surface import Surface
 
 _SLOW_WAIT: Final = Limit(100)
+_LONGEST_WAIT: Final = Limit(50)
 _LONGEST_PAUSE: Final = Limit(10)
 _BETWEEN_APPENDS_S: Final = 0.005
 _QUIET_AT_MOST_S: Final = 3
@@ -49,7 +50,7 @@ def waits_of(area: str, while_what: str, felt: list[tuple[Felt, Felt]]) -> list[
         for name, what, limit in (
             ("an append", "usual_wait", None),
             ("the slowest of a hundred appends", "slow_wait", _SLOW_WAIT),
-            ("the longest append", "longest_wait", None),
+            ("the longest append", "longest_wait", _LONGEST_WAIT),
             ("the longest pause of the loop", "longest_pause", _LONGEST_PAUSE),
         )
     ]
