@@ -28,6 +28,7 @@ APPEND: Final = """
       appendEvents(input: {sessionId: $id, events: $events}) { session { lastSeq } }
     }
 """
+_TEXT: Final = "What an agent says while others write too. 写入 一个 事件 " * 3
 _READY: Final = "listening on "
 _STARTS_WITHIN_S: Final = 30
 _INDEXES_WITHIN_S: Final = 600
@@ -46,10 +47,38 @@ class Target:
         body = msgspec.json.encode({"query": query, "variables": variables})
         return cls(f"{url}/graphql", body)
 
+    @classmethod
+    def of_append(cls, url: str, session_id: str, count: int) -> Target:
+        """An append of so many events, as an agent makes them."""
+        content = [{"type": "text", "text": _TEXT}]
+        data = {"turn": 0, "step": 0, "content": content}
+        events = [{"type": "assistant/message", "data": data}] * count
+        return cls.of_query(url, APPEND, id=session_id, events=events)
+
+
+@dataclass(frozen=True, slots=True)
+class RunningServer:
+    """A server that listens at ``url``."""
+
+    url: str
+    process: asyncio.subprocess.Process
+
+    async def kill(self) -> None:
+        """End it where it stands, as a crash does."""
+        self.process.kill()
+        await self.process.wait()
+
 
 @asynccontextmanager
 async def running_server(*arguments: str) -> AsyncIterator[str]:
     """The address of a server started as ``python -m ARGUMENTS``; it is stopped afterwards."""
+    async with server_process(*arguments) as server:
+        yield server.url
+
+
+@asynccontextmanager
+async def server_process(*arguments: str) -> AsyncIterator[RunningServer]:
+    """A server started as ``python -m ARGUMENTS``; it is stopped afterwards, if it still runs."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
@@ -65,7 +94,7 @@ async def running_server(*arguments: str) -> AsyncIterator[str]:
         if not line.startswith(_READY):
             said = (await complaints).decode(errors="replace")
             raise RuntimeError(f"{' '.join(arguments)} did not start: {said[-2000:]}")
-        yield line.removeprefix(_READY).strip()
+        yield RunningServer(line.removeprefix(_READY).strip(), process)
     finally:
         if process.returncode is None:
             process.terminate()
