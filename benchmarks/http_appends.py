@@ -11,11 +11,12 @@ import time
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+from benchmarks.answers_beside_appends import measure_answers
 from benchmarks.appending import BATCH, WRITERS, insert_plainly, written_rows
 from benchmarks.figures import Figure, Limit, Sample
-from benchmarks.http_load import APPEND, CREATE, Connection, Target, answer_of, sessiongraph_server
+from benchmarks.http_load import CREATE, Connection, Target, answer_of, sessiongraph_server
 from benchmarks.scale import Scale
 
 AREA: Final = "http appends"
@@ -23,11 +24,10 @@ AREA: Final = "http appends"
 _UNIT: Final = "events/s"
 _BATCHES: Final = 40
 _SINGLES: Final = 400
-_TEXT: Final = "What an agent says while others write too. 写入 一个 事件 " * 3
 
 
 def measure(scale: Scale, folder: Path) -> list[Figure]:
-    """Batches of a hundred by one client; single events by one and by many."""
+    """Batches of a hundred by one client; single events by one and by many; who asks meanwhile."""
     return asyncio.run(_measure(scale, folder))
 
 
@@ -57,6 +57,7 @@ async def _measure(scale: Scale, folder: Path) -> list[Figure]:
                 peer.append(bare)
                 for writers, rate in rates.items():
                     singles[writers].append(rate)
+        answers = await measure_answers(AREA, scale, url, "batches 0", _BATCHES * BATCH)
     return [
         Figure(
             AREA,
@@ -74,6 +75,7 @@ async def _measure(scale: Scale, folder: Path) -> list[Figure]:
             Sample.of(singles[1], _UNIT),
             ratio_limit=Limit(1.3, "×", least=True),
         ),
+        *answers,
     ]
 
 
@@ -89,7 +91,7 @@ async def _append(url: str, sessions: Sequence[str], appends: int, size: int) ->
             *(
                 _write(
                     connection,
-                    Target.of_query(url, APPEND, id=session_id, events=[_event()] * size),
+                    Target.of_append(url, session_id, size),
                     appends,
                 )
                 for connection, session_id in zip(connections, sessions, strict=True)
@@ -103,8 +105,3 @@ async def _write(connection: Connection, target: Target, appends: int) -> None:
         answer = await connection.post(target)
         if b"errors" in answer:
             raise RuntimeError(f"an append was refused: {answer!r}")
-
-
-def _event() -> dict[str, Any]:
-    content = [{"type": "text", "text": _TEXT}]
-    return {"type": "assistant/message", "data": {"turn": 0, "step": 0, "content": content}}
