@@ -9,6 +9,7 @@ memory is measured runs in a process of its own.
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import gc
 import resource
 import sys
@@ -148,6 +149,20 @@ class PeakMemory:
         where: TracebackType | None,
     ) -> None:
         self.grown_mb = max(0.0, _peak_mb() - self._before)
+
+
+def give_memory_back() -> None:
+    """Have what was freed go back to the system, where the C library can be asked for that."""
+    gc.collect()
+    trim = getattr(ctypes.pythonapi, "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+
+
+def resident_mb() -> float:
+    """The resident memory of this process as it is now; where that is not told, its peak."""
+    gc.collect()
+    return _status_mb("VmRSS") if _STATUS.exists() else _peak_mb()
 
 
 def peak_of_children_mb() -> float:

@@ -19,9 +19,11 @@ class Scale:
     few_sessions, many_sessions: of the small and the large corpus. events_each: of their sessions.
     lineage: sessions of a deep and of a wide family. nodes: removed by the larger replacement.
     import_bytes: of each imported file. long_import_bytes: of the one whose memory is watched.
-    appended: events appended by each run. load_s: seconds that a server is under load in one run.
-    documents: of the corpus that is searched. watched: files in which nothing happens, which are
-        imported first. watched_s: for how long they are watched; 0: that is left out.
+    live: sessions held live together. appended: events appended by each run.
+    load_s: seconds that a server is under load in one run. documents: of the corpus that is
+        searched.
+    watched: files in which nothing happens, which are imported first. watched_s: for how long they
+        are watched; 0: that is left out.
     left_out: areas that are measured only when they are named.
     """
 
@@ -37,6 +39,7 @@ class Scale:
     nodes: int
     import_bytes: int
     long_import_bytes: int
+    live: int
     appended: int
     load_s: float
     documents: int
@@ -58,6 +61,7 @@ QUICK: Final = Scale(
     nodes=10_000,
     import_bytes=4_000_000,
     long_import_bytes=80_000_000,
+    live=100,
     appended=2_000,
     load_s=0.3,
     documents=5_000,
@@ -79,6 +83,7 @@ MODERATE: Final = Scale(
     nodes=10_000,
     import_bytes=24_000_000,
     long_import_bytes=200_000_000,
+    live=4_000,
     appended=20_000,
     load_s=1.5,
     documents=200_000,
@@ -99,6 +104,7 @@ FULL: Final = Scale(
     nodes=10_000,
     import_bytes=100_000_000,
     long_import_bytes=2_000_000_000,
+    live=10_000,
     appended=100_000,
     load_s=5.0,
     documents=1_000_000,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from itertools import islice
 from pathlib import Path
@@ -23,7 +23,7 @@ from sessiongraph.cursor import KEY_BYTES, CursorCodec
 from sessiongraph.event import APPEND, Entry, Seq, SessionEvent
 from sessiongraph.header import SessionHeader
 from sessiongraph.placed_entry import PlacedEntry
-from sessiongraph.ports import LogStore
+from sessiongraph.ports import LogStore, StoredSession
 from sessiongraph.query import SessionQuery
 from sessiongraph.surface import Surface
 
@@ -36,6 +36,7 @@ PROJECTS: Final = 10
 _STAGED_AT_ONCE: Final = 1000
 _WRITTEN_AT_ONCE: Final = 256
 _CHILDREN: Final = 3
+_COPIED: Final = 8
 _DAY_MS: Final = 86_400_000
 
 
@@ -114,6 +115,30 @@ def build_corpus(path: Path, sessions: int, events_each: int) -> None:
             await many_at_once(
                 create_session(store, header, _short_log(number, header, events_each))
                 for number, header in enumerate(_corpus_headers(sessions))
+            )
+
+    asyncio.run(build())
+
+
+def build_copies(path: Path, session_ids: Sequence[str], events_each: int) -> None:
+    """A session of so many events for each id, copied from a few; those are there as well."""
+
+    async def copy(store: LogStore, source: StoredSession, header: SessionHeader) -> None:
+        staged = await store.fork(source, source.last_seq, header)
+        await staged.publish(header)
+
+    async def build() -> None:
+        async with opened(path) as store:
+            names = [f"copied {number}" for number in range(_COPIED)]
+            for seed, name in enumerate(names):
+                await write_session(
+                    store, header_of(name, seed), Conversation(seed).entries(events_each)
+                )
+            async with store.observe() as reader:
+                sources = list((await reader.find(names)).values())
+            await many_at_once(
+                copy(store, sources[number % _COPIED], header_of(session_id, number))
+                for number, session_id in enumerate(session_ids)
             )
 
     asyncio.run(build())
