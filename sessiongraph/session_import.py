@@ -258,7 +258,10 @@ class SessionImport:
     async def _write(
         self, staged: StagedLog | None, batches: RecordedBatches, log: RecordedLog
     ) -> tuple[str, ...]:
-        """Read batch after batch and stage each while the next is being read.
+        """Read batch after batch; each is written while the next is being read.
+
+        What is computed for both comes one after the other: two threads that compute would only
+        have everybody else wait longer for a turn.
 
         Answers what is worth saying of what was replaced meanwhile.
         """
@@ -268,9 +271,9 @@ class SessionImport:
         reading = asyncio.ensure_future(batches.read())
         try:
             while batch := await asyncio.shield(reading):
-                reading = asyncio.ensure_future(batches.read())
                 if staged is not None:
                     await staged.append(batch)
+                reading = asyncio.ensure_future(batches.read())
                 self._report.events = events + batch[-1].entry.last_seq + 1 - begun
                 self._report.bytes = octets + log.bytes_read
                 if self._options.on_progress is not None:
