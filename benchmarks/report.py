@@ -28,8 +28,8 @@ _PREFACE: Final = """\
 
 Written by `python -m benchmarks{arguments}`; [benchmarks/README.md](../benchmarks/README.md) says
 how to run it and what the columns mean. Absolute figures are of one machine that other work was
-sharing; the ratios are of runs that took turns on it, and mean more. [profiles.md](profiles.md) says
-where the time goes in what misses a limit.
+sharing; the ratios are of runs that took turns on it, and mean more.
+[profiles.md](profiles.md) says where the time goes in what misses a limit.
 """
 
 _PICTURES: Final = """

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
+
+from typing_extensions import override
 
 from providers.sqlite import covers, directories
 from providers.sqlite.migrations import migrate, recognise, require_newest_shape
@@ -18,7 +21,12 @@ from sessiongraph.errors import InvalidConfig, PersistenceFailed
 IDLE_READERS: Final = 8
 """Reading connections kept open for the next observation."""
 
+SPARE_READERS: Final = 56
+"""Further ones, with little memory, for moments in which many observe at once: to open one and to
+close it again takes as long as some small answers."""
+
 _READER_CACHE_KIB: Final = 8 * 1024
+_SPARE_CACHE_KIB: Final = 256
 _WRITER_CACHE_KIB: Final = 16 * 1024
 _BUSY_MS: Final = 10_000
 
@@ -59,12 +67,31 @@ def open_writer(path: Path) -> sqlite3.Connection:
     return connection
 
 
+class Reader(sqlite3.Connection):
+    """A connection that reads.
+
+    is_spare: whether it has little memory for pages. when_closed: called once when it is closed.
+    """
+
+    is_spare = False
+    when_closed: Callable[[], None] | None = None
+
+    @override
+    def close(self) -> None:
+        told, self.when_closed = self.when_closed, None
+        super().close()
+        if told is not None:
+            told()
+
+
 class Readers:
-    """Lends reading connections of one file."""
+    """Lends reading connections of one file: a few, and spare ones while those are lent."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._idle: list[sqlite3.Connection] = []
+        self._idle: list[Reader] = []
+        self._idle_spare: list[Reader] = []
+        self._usual = 0
         self._lock = threading.Lock()
         self._closed = False
 
@@ -87,7 +114,7 @@ class Readers:
         finally:
             connection.close()
 
-    def borrow(self) -> sqlite3.Connection:
+    def borrow(self) -> Reader:
         """A connection outside any transaction.
 
         Raises:
@@ -98,16 +125,21 @@ class Readers:
                 raise PersistenceFailed("the store is closed")
             if self._idle:
                 return self._idle.pop()
+            is_spare = self._usual >= IDLE_READERS
+            if is_spare and self._idle_spare:
+                return self._idle_spare.pop()
+            self._usual += not is_spare
         try:
-            return self._connect()
+            return self._connect(is_spare=is_spare)
         except sqlite3.Error as error:
             raise PersistenceFailed(f"{self._path} could not be opened: {error}") from error
 
-    def give_back(self, connection: sqlite3.Connection) -> None:
+    def give_back(self, connection: Reader) -> None:
         """Take a connection back, outside any transaction."""
         with self._lock:
-            if not self._closed and len(self._idle) < IDLE_READERS:
-                self._idle.append(connection)
+            idle = self._idle_spare if connection.is_spare else self._idle
+            if not self._closed and len(idle) < SPARE_READERS:
+                idle.append(connection)
                 return
         connection.close()
 
@@ -115,20 +147,35 @@ class Readers:
         """Close what is idle now and the rest when it is given back."""
         with self._lock:
             self._closed = True
-            idle, self._idle = self._idle, []
+            idle = [*self._idle, *self._idle_spare]
+            self._idle.clear()
+            self._idle_spare.clear()
         for connection in idle:
             connection.close()
 
-    def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            f"{self._path.absolute().as_uri()}?mode=ro",
-            uri=True,
-            isolation_level=None,
-            check_same_thread=False,
-            cached_statements=256,
-        )
+    def _forget_one(self) -> None:
+        with self._lock:
+            self._usual -= 1
+
+    def _connect(self, *, is_spare: bool) -> Reader:
         try:
-            connection.execute(f"PRAGMA cache_size = -{_READER_CACHE_KIB}")
+            connection = sqlite3.connect(
+                f"{self._path.absolute().as_uri()}?mode=ro",
+                uri=True,
+                isolation_level=None,
+                check_same_thread=False,
+                cached_statements=256,
+                factory=Reader,
+            )
+        except BaseException:
+            if not is_spare:
+                self._forget_one()
+            raise
+        connection.is_spare = is_spare
+        connection.when_closed = None if is_spare else self._forget_one
+        cache = _SPARE_CACHE_KIB if is_spare else _READER_CACHE_KIB
+        try:
+            connection.execute(f"PRAGMA cache_size = -{cache}")
             connection.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
         except BaseException:
             connection.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from types import TracebackType
 
-from providers.sqlite.connections import Readers
+from providers.sqlite.connections import Reader, Readers
 from providers.sqlite.known_sessions import KnownSessions
 from providers.sqlite.log_reader import SqliteLogReader
 from providers.sqlite.types import TypeNames
@@ -24,7 +24,7 @@ class Observations:
         self._types = types
         self._known = KnownSessions()
 
-    def begin(self) -> tuple[sqlite3.Connection, SqliteLogReader]:
+    def begin(self) -> tuple[Reader, SqliteLogReader]:
         """A connection in a transaction, and what reads on it.
 
         Raises:
@@ -42,7 +42,7 @@ class Observations:
         self.open += 1
         return connection, reader
 
-    def end(self, connection: sqlite3.Connection, error: BaseException | None) -> None:
+    def end(self, connection: Reader, error: BaseException | None) -> None:
         """End a transaction, whose connection is lent again unless it failed.
 
         Raises:

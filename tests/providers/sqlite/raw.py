@@ -165,5 +165,5 @@ def read_statements(store: SqliteLogStore) -> Iterator[list[str]]:
         yield statements
     finally:
         readers.borrow = borrow  # type: ignore[method-assign]
-        for connection in readers._idle:
+        for connection in (*readers._idle, *readers._idle_spare):
             connection.set_trace_callback(None)
