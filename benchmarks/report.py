@@ -42,6 +42,17 @@ eight of ten lie.
 
 ![Latency against the size of the corpus](pictures/latency-by-corpus.svg)"""
 
+_ELSEWHERE: Final = """
+## Measured elsewhere
+
+- In a browser (first paint, keystrokes, large graphs, the size of the bundle):
+  [frontend-example/README.md](../frontend-example/README.md).
+- Among hostile clients: how long a well-behaved one waits is printed, and the server's memory is
+  bounded, by `.ci/run --long` (`tests/hostile`). So are ten minutes of everything at once, without
+  growth of memory, descriptors, threads or tasks (`tests/test_soak.py`).
+- From a record in a watched file to its subscribers, within a second:
+  `tests/server/test_importing.py`."""
+
 
 @dataclass(slots=True)
 class Report:
@@ -103,6 +114,7 @@ class Report:
             if figures:
                 yield f"\n## {title}\n"
                 yield from _table(figures)
+        yield _ELSEWHERE
         yield ""
 
 

@@ -1,5 +1,5 @@
 // Measured on demand (`npm run measure`), never asserted: figures of one machine. What they are for
-// is in docs/performance.md.
+// is in frontend-example/README.md.
 import type { Page } from "playwright-core";
 import { test } from "vitest";
 import { append, createSession, message, open } from "./browser";
