@@ -34,7 +34,9 @@ from sessiongraph.errors import InvalidConfig
 APPLICATION_ID: Final = 0x53475048
 """``SGPH``, in the header of every file of ours."""
 
-FORMAT_VERSION: Final = 1
+FORMAT_VERSION: Final = 2
+"""Raised by what an older program would do harm to; it refuses the file then. 2: the triggers that
+keep the sums of what can be carried, which an older one would replace."""
 
 migrations = Migrations("sessiongraph")
 

@@ -68,14 +68,14 @@ class Observing:
     as the transaction itself.
     """
 
-    __slots__ = ("_connection", "_observations")
+    __slots__ = ("_connection", "_observations", "_reader")
 
     def __init__(self, observations: Observations) -> None:
         self._observations = observations
 
     async def __aenter__(self) -> SqliteLogReader:
-        self._connection, reader = self._observations.begin()
-        return reader
+        self._connection, self._reader = self._observations.begin()
+        return self._reader
 
     async def __aexit__(
         self,
@@ -83,7 +83,10 @@ class Observing:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._observations.end(self._connection, error)
+        try:
+            await self._reader.stop()
+        finally:
+            self._observations.end(self._connection, error)
 
 
 def _unreadable(error: sqlite3.Error) -> PersistenceFailed:
