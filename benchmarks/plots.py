@@ -114,7 +114,7 @@ def draw(curves: Curves, size: str, path: Path) -> None:
             alpha=0.15,
             linewidth=0,
         )
-    axes.set(xscale="log", yscale="log", xlabel=size, ylabel="ms", ylim=(0.05, 20))
+    axes.set(xscale="log", yscale="log", xlabel=size, ylabel="ms", ylim=(0.01, 20))
     axes.grid(alpha=0.3)
     axes.legend(fontsize="small", loc="upper left", ncols=2)
     figure.savefig(path, metadata={"Date": None, "Creator": None})

@@ -59,7 +59,7 @@ def measure(scale: Scale, folder: Path) -> list[Figure]:
 async def _measure(scale: Scale, folder: Path, full: Path) -> list[Figure]:
     async with sessiongraph_server(full):
         pass
-    rounds = 2 * scale.long_rounds
+    rounds = scale.long_rounds + 1
     commands = await alternating(
         rounds,
         {
