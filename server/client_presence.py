@@ -8,6 +8,7 @@ from typing import Final, Self
 
 from starlette.types import Receive
 
+from server.own_cancellation import OwnCancellation
 from server.time_limits import SharedTimer
 
 SOON_S: Final = 0.02
@@ -30,10 +31,7 @@ class ClientPresence:
         self._watching: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
-        task = asyncio.current_task()
-        assert task is not None
-        self._task = task
-        self._cancellations = task.cancelling()
+        self._cancellation = OwnCancellation()
         if self._soon is None:
             self.lasts()
         else:
@@ -50,11 +48,7 @@ class ClientPresence:
             self._soon.end(self)
         if self._watching is not None:
             self._watching.cancel()
-        if not self.left:
-            return False
-        # Whoever else cancelled the task meanwhile is obeyed.
-        is_ours_alone = self._task.uncancel() <= self._cancellations
-        return is_ours_alone and kind is not None and issubclass(kind, asyncio.CancelledError)
+        return self.left and self._cancellation.ended(kind)
 
     def lasts(self) -> None:
         """Look from now on whether the client is there."""
@@ -64,4 +58,4 @@ class ClientPresence:
         while (await self._receive())["type"] != "http.disconnect":
             pass
         self.left = True
-        self._task.cancel()
+        self._cancellation.begin()

@@ -12,6 +12,8 @@ import asyncio
 from types import TracebackType
 from typing import Protocol, Self
 
+from server.own_cancellation import OwnCancellation
+
 
 class Lasting(Protocol):
     """What wants to be told."""
@@ -79,17 +81,14 @@ class LimitedBlock:
     expired: whether its time was over.
     """
 
-    __slots__ = ("_cancellations", "_task", "_timer", "expired")
+    __slots__ = ("_cancellation", "_timer", "expired")
 
     def __init__(self, timer: SharedTimer) -> None:
         self.expired = False
         self._timer = timer
 
     def __enter__(self) -> Self:
-        task = asyncio.current_task()
-        assert task is not None
-        self._task = task
-        self._cancellations = task.cancelling()
+        self._cancellation = OwnCancellation()
         self._timer.begin(self)
         return self
 
@@ -100,14 +99,10 @@ class LimitedBlock:
         trace: TracebackType | None,
     ) -> None:
         self._timer.end(self)
-        if not self.expired:
-            return
-        # Whoever else cancelled the task meanwhile is obeyed.
-        is_ours_alone = self._task.uncancel() <= self._cancellations
-        if is_ours_alone and kind is not None and issubclass(kind, asyncio.CancelledError):
+        if self.expired and self._cancellation.ended(kind):
             raise TimeoutError from error
 
     def lasts(self) -> None:
         """End the block."""
         self.expired = True
-        self._task.cancel()
+        self._cancellation.begin()
