@@ -17,7 +17,7 @@ from itertools import cycle
 from typing import Final
 
 from benchmarks.appending import WRITERS
-from benchmarks.figures import Figure, Limit, Sample
+from benchmarks.figures import Figure, Limit, Sample, slowest_of_hundred
 from benchmarks.http_load import CREATE, Connection, Target, answer_of, is_ready
 from benchmarks.measuring import in_fresh_process
 from benchmarks.scale import Scale
@@ -126,7 +126,7 @@ async def _ask(question: _Question, ended: Callable[[], bool]) -> list[tuple[flo
 
 def _slowest(seconds: Sequence[float]) -> float:
     """The 99th percentile, in milliseconds."""
-    return sorted(seconds)[int(len(seconds) * 0.99)] * 1e3
+    return slowest_of_hundred(seconds) * 1e3
 
 
 def _append_for(url: str, name: str, seconds: float) -> tuple[float, float]:

@@ -159,6 +159,12 @@ def number(value: float) -> str:
     return f"{value:.1f}" if size >= 10 else f"{value:.2f}" if size >= 0.1 else f"{value:.3f}"
 
 
+def slowest_of_hundred(values: Iterable[float]) -> float:
+    """The value that 99 of 100 do not exceed."""
+    ordered = sorted(values)
+    return ordered[int(len(ordered) * 0.99)]
+
+
 def _quantile(ordered: Sequence[float], share: float) -> float:
     place = share * (len(ordered) - 1)
     below = int(place)

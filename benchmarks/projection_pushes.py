@@ -22,7 +22,7 @@ from typing import Any, Final
 
 import msgspec
 
-from benchmarks.figures import Figure, Limit, Sample
+from benchmarks.figures import Figure, Limit, Sample, slowest_of_hundred
 from benchmarks.following import Follower, Peer, allow_sockets, connected
 from benchmarks.http_load import (
     APPEND,
@@ -94,7 +94,7 @@ async def _latency(pushed: Pushed) -> Figure:
             if turn >= 0:
                 taken.append((time.perf_counter() - begun) * 1e3)
             await appending
-    worst = sorted(taken)[int(len(taken) * 0.99)]
+    worst = slowest_of_hundred(taken)
     return Figure(
         AREA,
         "from an append to its frame, the slowest of a hundred",

@@ -11,7 +11,7 @@ from statistics import median
 from typing import Final
 
 from benchmarks.conversations import BEGINNING_MS
-from benchmarks.figures import Figure, Limit, Sample
+from benchmarks.figures import Figure, Limit, Sample, slowest_of_hundred
 from benchmarks.measuring import LoopPauses
 from benchmarks.stores import create_session, header_of, prompt
 from providers.sqlite.log_store import SqliteLogStore
@@ -86,7 +86,7 @@ class _Appender:
         """What is felt until some work is done."""
         async with LoopPauses() as pauses:
             waits = await self.until(work)
-        slow = sorted(waits)[int(len(waits) * 0.99)]
+        slow = slowest_of_hundred(waits)
         return Felt(median(waits), slow, max(waits), pauses.longest_ms)
 
     async def until(self, work: Coroutine[None, None, None]) -> list[float]:
