@@ -11,12 +11,13 @@ import asyncio
 import resource
 import sqlite3
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
 from providers.sqlite.log_store import SqliteLogStore
+from tests.sessiongraph.live_engine import soon
 
 KINDS = ("full", "sync")
 
@@ -31,14 +32,22 @@ class FailingDisk:
         self._kind = kind
         self._log = path.with_name(f"{path.name}-wal")
         self._connection = _Connection(store)
+        self._writer = store._write()
 
     async def has_refused(self, times: int) -> None:
         """Return when it has refused so many commits more."""
         await asyncio.to_thread(self._connection.wait_for, self._connection.refused + times)
 
+    @asynccontextmanager
+    async def failing(self) -> AsyncIterator[None]:
+        """Refuse every commit inside; behind it, everybody has heard of those refused."""
+        with self._refusing():
+            yield
+        await self._writer.run(lambda connection: None)
+        await soon()
+
     @contextmanager
-    def failing(self) -> Iterator[None]:
-        """Refuse every commit inside."""
+    def _refusing(self) -> Iterator[None]:
         if self._kind == "sync":
             self._connection.failing = True
             try:

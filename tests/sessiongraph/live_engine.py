@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from providers.sqlite.log_store import SqliteLogStore
 from sessiongraph.corpus import Corpus, LogicalSession
 from sessiongraph.cursor import KEY_BYTES, CursorCodec
-from sessiongraph.errors import PersistenceFailed
 from sessiongraph.event import PlacedEvent, Seq, SessionEvent
 from sessiongraph.filters import ALL_EVENTS
 from sessiongraph.live_sessions import Durability, LiveLimits, LiveSessions
@@ -109,14 +108,6 @@ class Engine:
                 return []
             events = await reader.events(session, ALL_EVENTS, EVERYTHING)
             return [text_of(placed.event) for placed in events]
-
-    async def flush_at_last(self, session_id: str = "a") -> None:
-        """Flush a session whose disk is back; a write that failed before may be heard of first."""
-        while True:
-            try:
-                return await self.writing.flush(session_id)
-            except PersistenceFailed:
-                continue
 
     async def crash(self) -> None:
         """Lose everything that is only in memory."""

@@ -53,7 +53,7 @@ async def on_a_disk(
 def test_a_durable_append_is_answered_as_failed_and_withdrawn(tmp_path: Path, kind: str) -> None:
     async def scenario() -> None:
         async with on_a_disk(kind, tmp_path) as (engine, disk):
-            with disk.failing():
+            async with disk.failing():
                 for _ in range(3):
                     with pytest.raises(PersistenceFailed) as caught:
                         await engine.say("one", at=1)
@@ -71,8 +71,9 @@ def test_the_same_append_sent_again_answers_as_if_it_had_been_the_first(
 ) -> None:
     async def scenario() -> None:
         async with on_a_disk(kind, tmp_path) as (engine, disk):
-            with disk.failing(), pytest.raises(PersistenceFailed):
-                await engine.say("one", "two", at=1)
+            async with disk.failing():
+                with pytest.raises(PersistenceFailed):
+                    await engine.say("one", "two", at=1)
             assert await engine.say("one", "two", at=1) == [1, 2]
             assert await engine.say("one", "two", at=1) == [1, 2]
             assert await engine.written() == ["zero", "one", "two"]
@@ -86,14 +87,14 @@ def test_what_was_accepted_stays_and_reaches_the_disk_when_it_is_back(
 ) -> None:
     async def scenario() -> None:
         async with on_a_disk(kind, tmp_path, PROMPT) as (engine, disk):
-            with disk.failing():
+            async with disk.failing():
                 await engine.accept("one")
                 await engine.accept("two")
                 await disk.has_refused(3)
                 assert await engine.heard() == ["zero", "one", "two"]
                 assert await engine.written() == ["zero"]
                 assert await engine.accept("three") == [3]
-            await engine.flush_at_last("a")
+            await engine.writing.flush("a")
             expected = ["zero", "one", "two", "three"]
             assert await engine.heard() == await engine.written() == expected
 
@@ -106,7 +107,7 @@ def test_what_an_accepted_event_stands_on_stays_with_it(tmp_path: Path, kind: st
 
     async def scenario() -> None:
         async with on_a_disk(kind, tmp_path) as (engine, disk):
-            with disk.failing():
+            async with disk.failing():
                 durable = [asyncio.create_task(engine.say(text)) for text in ("one", "two")]
                 await soon(2)
                 assert await engine.accept("three") == [3]
@@ -122,7 +123,7 @@ def test_what_an_accepted_event_stands_on_stays_with_it(tmp_path: Path, kind: st
                 engine.accept("three", at=3),
             ]
             assert await all_of(*again) == [[1], [2], [3]]
-            await engine.flush_at_last("a")
+            await engine.writing.flush("a")
             assert await engine.written() == ["zero", "one", "two", "three"]
 
     run(scenario())
@@ -134,7 +135,7 @@ def test_a_session_that_was_accepted_is_made_when_the_disk_is_back(
 ) -> None:
     async def scenario() -> None:
         async with on_a_disk(kind, tmp_path, PROMPT) as (engine, disk):
-            with disk.failing():
+            async with disk.failing():
                 await engine.begin("b", ACCEPTED)
                 with pytest.raises(PersistenceFailed):
                     await engine.say("one", to="b")
@@ -143,7 +144,7 @@ def test_a_session_that_was_accepted_is_made_when_the_disk_is_back(
                 assert await engine.heard("b") == ["two"]
                 with pytest.raises(PersistenceFailed):
                     await engine.writing.flush("b")
-            await engine.flush_at_last("b")
+            await engine.writing.flush("b")
             assert await engine.written("b") == ["two"]
 
     run(scenario())
@@ -170,7 +171,7 @@ def test_everything_else_that_needs_the_disk_fails_cleanly_and_can_be_tried_agai
                 lambda: writing.resume("open"),
                 lambda: writing.delete("cold"),
             ]
-            with disk.failing():
+            async with disk.failing():
                 for each in work:
                     with pytest.raises(PersistenceFailed):
                         await each()
@@ -205,7 +206,7 @@ def test_a_crashed_tail_that_cannot_be_closed_yet_loses_nothing_that_comes_meanw
                         promised.append("promised")
                     await asyncio.sleep(0)
 
-            with disk.failing():
+            async with disk.failing():
                 resuming = asyncio.create_task(engine.writing.resume("open"))
                 await accept_when_live()
                 with pytest.raises(PersistenceFailed):
@@ -244,12 +245,12 @@ def test_a_disk_that_comes_and_goes_loses_nothing_and_repeats_nothing(
 
             async def weather() -> None:
                 for _ in range(6):
-                    with disk.failing():
+                    async with disk.failing():
                         await asyncio.sleep(0.003)
                     await asyncio.sleep(0.003)
 
             await asyncio.gather(weather(), *(writer(name) for name in range(4)))
-            await engine.flush_at_last("a")
+            await engine.writing.flush("a")
             expected = [promised[seq] for seq in range(len(promised))]
             assert await engine.heard() == await engine.written() == expected
 
@@ -268,8 +269,9 @@ def test_a_clean_stop_with_a_sick_disk_says_so(tmp_path: Path, kind: str) -> Non
     async def scenario() -> None:
         async with on_a_disk(kind, tmp_path) as (engine, disk):
             await engine.accept("one")
-            with disk.failing(), pytest.raises(PersistenceFailed):
-                await engine.writing.close_all()
+            async with disk.failing():
+                with pytest.raises(PersistenceFailed):
+                    await engine.writing.close_all()
             await engine.writing.close_all()
             assert await engine.written() == ["zero", "one"]
 
