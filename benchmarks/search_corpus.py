@@ -29,6 +29,7 @@ _RARE: Final = 40
 _PROJECTS: Final = 10
 _SHORT: Final = 200
 _EVENT_GAP_MS: Final = 1000
+_SESSION_GAP_MS: Final = 60_000
 
 PROJECT: Final = "/home/dev/project-3"
 QUESTIONS: Final = {
@@ -77,7 +78,7 @@ def headers(sessions: int) -> Iterator[SessionHeader]:
         yield SessionHeader(
             4,
             f"session-{number:06}",
-            BEGINNING_MS + number,
+            BEGINNING_MS + number * _SESSION_GAP_MS,
             cwd=f"/home/dev/project-{project}",
         )
 
@@ -99,7 +100,7 @@ def build_searched(path: Path, documents: int, sessions: int) -> None:
     said = texts(documents)
 
     def log(number: int) -> list[SessionEvent]:
-        begun = BEGINNING_MS + number
+        begun = BEGINNING_MS + number * _SESSION_GAP_MS
         return [
             message(seq, begun + seq * _EVENT_GAP_MS, text)
             for seq, text in enumerate(itertools.islice(said, each))

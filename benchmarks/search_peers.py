@@ -47,7 +47,7 @@ def feed_tantivy(path: Path, documents: int, sessions: int) -> tuple[float, floa
         begun = time.perf_counter()
         for number, tokens in enumerate(lines):
             maker, seq = makers[min(number // each, sessions - 1)], number % each
-            traits = maker.traits(event_type)
+            traits = maker.traits(event_type, seq)
             writer.add_document(maker.document(traits, seq, seq, tokens, seq))
         writer.commit()
         seconds = time.perf_counter() - begun

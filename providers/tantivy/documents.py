@@ -10,7 +10,8 @@ term, and no phrase reaches across the groups.
 Everything that narrows a search is a token of ``traits``, or a fast field for ranges. The texts
 that tokens stand for are hashed, so that no id is too long or too odd for one. Among them are the
 place of the session and every place above it, so that what lies below a place is a term like any
-other: a search of who sees little takes no longer for what they do not see.
+other: a search of who sees little takes no longer for what they do not see. So are the periods that
+the event's time is in, for those who want the newest (:mod:`providers.tantivy.periods`).
 
 The watermark is a document too: deleted and added anew by every commit, it is atomic with it.
 """
@@ -18,6 +19,7 @@ The watermark is a document too: deleted and added anew by every commit, it is a
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from functools import lru_cache
 from operator import add
 from typing import Final
@@ -29,18 +31,21 @@ from sessiongraph.directories import place_of, places_above
 from sessiongraph.header import SessionHeader
 from sessiongraph.search.analysis import is_cjk, places_of, spaced_pairs
 from sessiongraph.search.ports import Watermark
-from sessiongraph.search.question import Term
+from sessiongraph.search.question import IndexFilter, Term
 
 TEXT, TRAITS, KEY = "text", "traits", "key"
 TIME, SEQ, LOG, CREATED, CHECK = "time", "seq", "log", "created", "check"
 
-DOCUMENT_FORMAT: Final = 3
+DOCUMENT_FORMAT: Final = 4
 """Changes whenever the same event becomes another document."""
 
 _GAP: Final = "\x1f"
 """No place is this token; phrases cannot cross it."""
 
 _WATERMARK: Final = "watermark"
+
+PERIODS: Final = (18, 22, 26, 30, 34)
+"""Lengths of periods as powers of two, of milliseconds: from four minutes to half a year."""
 
 
 def _schema() -> tantivy.Schema:
@@ -104,6 +109,24 @@ def type_trait(event_type: str) -> str:
     return trait("t", event_type)
 
 
+def period_trait(length: int, number: int) -> str:
+    """The token of the period of some length that begins at ``number`` times that."""
+    return f"{length}:{number}"
+
+
+def traits_asked_for(admitted: IndexFilter) -> Iterator[list[str]]:
+    """For each filter by tokens, those of which a document must have one."""
+    if admitted.ids is not None:
+        yield list(map(session_trait, admitted.ids))
+    if admitted.types is not None:
+        yield list(map(type_trait, admitted.types))
+    for kind, values in (("c", admitted.cwds), ("p", admitted.parents), ("o", admitted.origins)):
+        if values is not None:
+            yield [trait(kind, value) for value in values]
+    if admitted.within is not None:
+        yield list(map(place_trait, admitted.within))
+
+
 class DocumentMaker:
     """Makes the documents of one log."""
 
@@ -122,13 +145,17 @@ class DocumentMaker:
                 *(() if place is None else map(place_trait, places_above(place))),
             )
         )
-        self._traits: dict[str, str] = {}
+        self._traits: dict[tuple[str, int], str] = {}
 
-    def traits(self, event_type: str) -> str:
-        """What narrows a search to an event of some type: tokens with a space on either side."""
-        traits = self._traits.get(event_type)
+    def traits(self, event_type: str, time: int) -> str:
+        """What narrows a search to an event of some type and time (ms): tokens with a space on
+        either side."""
+        key = (event_type, time >> PERIODS[0])
+        traits = self._traits.get(key)
         if traits is None:
-            traits = self._traits[event_type] = f" {self._common} {type_trait(event_type)} "
+            periods = " ".join(period_trait(length, time >> length) for length in PERIODS)
+            traits = f" {self._common} {type_trait(event_type)} {periods} "
+            self._traits[key] = traits
         return traits
 
     def document(

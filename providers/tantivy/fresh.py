@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import Final, TypeVar
+from typing import Final
 
 import tantivy
 
@@ -25,15 +25,10 @@ from providers.tantivy.documents import (
     SCHEMA,
     TEXT,
     LogKey,
-    place_trait,
-    session_trait,
     tokens_in_row,
-    trait,
-    type_trait,
+    traits_asked_for,
 )
 from sessiongraph.search.question import IndexFilter, MatchMode, Question
-
-T = TypeVar("T")
 
 _K1: Final = 1.2
 _B: Final = 0.75
@@ -177,18 +172,7 @@ class _Narrowing:
 
     def __init__(self, admitted: IndexFilter) -> None:
         self._admitted = admitted
-        self._wanted = [
-            [f" {token} " for token in tokens]
-            for tokens in (
-                _tokens(admitted.ids, session_trait),
-                _tokens(admitted.types, type_trait),
-                _tokens(admitted.cwds, lambda value: trait("c", value)),
-                _tokens(admitted.parents, lambda value: trait("p", value)),
-                _tokens(admitted.origins, lambda value: trait("o", value)),
-                _tokens(admitted.within, place_trait),
-            )
-            if tokens is not None
-        ]
+        self._wanted = [[f" {token} " for token in tokens] for tokens in traits_asked_for(admitted)]
 
     def admits(self, document: FreshDocument) -> bool:
         """Whether a document passes."""
@@ -199,7 +183,3 @@ class _Narrowing:
             and self._admitted.created_at.holds(document.created)
             and all(any(token in document.traits for token in each) for each in self._wanted)
         )
-
-
-def _tokens(values: Collection[T] | None, token_of: Callable[[T], str]) -> list[str] | None:
-    return None if values is None else [token_of(value) for value in values]

@@ -37,6 +37,7 @@ from providers.tantivy.folder import IndexFolder
 from providers.tantivy.fresh import FreshDocument, Statistics
 from providers.tantivy.known import KnownLogs, KnownQuestions
 from providers.tantivy.observations import FreshView, TantivyObservation
+from providers.tantivy.periods import NOTHING_YET, NewestParts, newest_in
 from sessiongraph.errors import IndexFailed
 from sessiongraph.search.ports import (
     Forget,
@@ -80,6 +81,7 @@ class TantivyIndex:
         self._analyse = analyse or AnalysingApart(processes=0)
         self._writing = threading.Lock()
         self._logs = KnownLogs()
+        self._newest = NOTHING_YET
         self._index: tantivy.Index | None = None
         self._writer: tantivy.IndexWriter | None = None
         self._state: _State | None = None
@@ -159,7 +161,7 @@ class TantivyIndex:
             raise IndexFailed("the index is being opened")
         fresh = state.fresh
         view = FreshView(fresh, len(fresh), state.forgotten, state.statistics)
-        return TantivyObservation(state.searcher, self._logs, state.questions, view)
+        return TantivyObservation(state.searcher, self._logs, state.questions, state.parts, view)
 
     async def damages(self) -> list[str]:
         """What is wrong with the files of the last commit, found by reading all of them."""
@@ -242,9 +244,11 @@ class TantivyIndex:
                     seq=event.seq,
                 )
             elif tokens:
-                seq, time, traits = event.seq, event.time, maker.traits(event.type)
+                seq, time = event.seq, event.time
+                traits = maker.traits(event.type, time)
                 check = outcome.check
                 writer.add_document(maker.document(traits, seq, time, tokens, check))
+                self._newest = max(self._newest, time)
                 yield FreshDocument(maker.key, seq, time, maker.created, tokens, traits, check)
 
     def _commit(self, watermark: Watermark) -> None:
@@ -263,7 +267,8 @@ class TantivyIndex:
         assert self._index is not None
         self._index.reload()
         searcher = self._index.searcher()
-        self._state = _State(searcher, watermark_in(searcher), Statistics(searcher))
+        parts = NewestParts(searcher, self._newest)
+        self._state = _State(searcher, watermark_in(searcher), Statistics(searcher), parts)
 
     def _open_or_set_aside(self, *, whole: bool = False) -> None:
         """Open the index, or an empty one in its place; ``whole``: read it through, however large.
@@ -299,6 +304,7 @@ class TantivyIndex:
         else:
             self._index = tantivy.Index(SCHEMA, path, reuse=True)
         self._index.config_reader("manual")
+        self._newest = newest_in(self._index.searcher())
         self._look()
         if self._writer_bytes is not None:
             self._writer = self._index.writer(self._writer_bytes, 1)
@@ -338,6 +344,7 @@ class _State:
     searcher: tantivy.Searcher
     watermark: Watermark | None
     statistics: Statistics
+    parts: NewestParts
     questions: KnownQuestions = field(default_factory=KnownQuestions)
     fresh: list[FreshDocument] = field(default_factory=list)
     forgotten: frozenset[str] = frozenset()

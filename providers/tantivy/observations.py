@@ -24,7 +24,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import merge
 from itertools import islice
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import tantivy
 from typing_extensions import override
@@ -35,12 +35,15 @@ from providers.tantivy.documents import (
     SEQ,
     TEXT,
     TIME,
+    TRAITS,
     key_of,
     tokens_in_row,
+    traits_asked_for,
 )
 from providers.tantivy.failures import IndexFailures
 from providers.tantivy.fresh import FreshDocument, Statistics, fresh_matches
 from providers.tantivy.known import KnownLogs, KnownQuestions
+from providers.tantivy.periods import FEW_ANSWERS, NewestParts
 from providers.tantivy.queries import EQUAL_SCORE, of_log, of_session, query_of
 from sessiongraph.errors import IndexFailed
 from sessiongraph.search.ports import Held, Hit, Ranking
@@ -53,6 +56,9 @@ _MORE_LOGS: Final = 2
 _STEPS: Final = 10_000
 """Of one unit of a score. Sums of the same numbers may differ in their last bits, from one way
 through the index to another; that must not decide an order."""
+
+_COUNTED: Final = 8
+"""Tokens of one filter, of which it is looked up how many documents have them."""
 
 _PORTION: Final = 64
 """Hits of which it is looked up together what they are."""
@@ -143,11 +149,13 @@ class TantivyObservation:
         searcher: tantivy.Searcher,
         logs: KnownLogs,
         questions: KnownQuestions,
+        parts: NewestParts,
         fresh: FreshView,
     ) -> None:
         self._searcher = searcher
         self._logs = logs
         self._questions = questions
+        self._parts = parts
         self._fresh = fresh
 
     @override
@@ -299,7 +307,7 @@ class TantivyObservation:
         while True:
             wanted = min(wanted + _FETCHED_BESIDE, everything)
             still.require()
-            look = self._look(query, wanted, tied, alone=alone)
+            look = self._look(question, query, wanted, tied, alone=alone)
             complete = len(look.keys) < wanted or wanted == everything
             sure = len(look.keys) if complete else look.before_the_last()
             if complete or sure >= (least if logs is None else 1):
@@ -310,17 +318,41 @@ class TantivyObservation:
                 tied = self._only_score(question, query, -look.keys[0], is_whole=is_whole)
             wanted = least if tied is not None and look.tied is None else wanted * _MORE
 
-    def _look(self, query: tantivy.Query, most: int, tied: int | None, *, alone: bool) -> _Look:
+    def _look(
+        self, question: Question, query: tantivy.Query, most: int, tied: int | None, *, alone: bool
+    ) -> _Look:
         """Some documents that answer: the best, or the newest where all have one score."""
         if tied is None:
             hits = self._searcher.search(query, most, count=False).hits
             keys = [-int(score * _STEPS + 0.5) for score, _ in hits]  # as _steps, at once
         else:
             # Told that nobody asks for scores, it does not read what they are made of.
-            query = tantivy.Query.const_score_query(query, EQUAL_SCORE)
-            hits = self._searcher.search(query, most, count=False, order_by_field=TIME).hits
+            hits = self._newest(question, tantivy.Query.const_score_query(query, EQUAL_SCORE), most)
             keys = [-cast("int", time) for time, _ in hits]
         return _Look(keys, [address for _, address in hits], tied, alone)
+
+    def _newest(
+        self, question: Question, query: tantivy.Query, most: int
+    ) -> list[tuple[Any, tantivy.DocAddress]]:
+        """The newest documents that answer, with their times."""
+        hits = []
+        for part in self._parts.holding(most, self._expected(question)):
+            hits = self._by_time(part.of(query), most)
+            if len(hits) == most:
+                return hits
+        return self._by_time(query, most)
+
+    def _by_time(self, query: tantivy.Query, most: int) -> list[tuple[Any, tantivy.DocAddress]]:
+        return self._searcher.search(query, most, count=False, order_by_field=TIME).hits
+
+    def _expected(self, question: Question) -> float:
+        """How many answers there are if its filters know nothing of one another."""
+        expected: float = self._questions.candidates(question.text, self._candidates)
+        for tokens in traits_asked_for(question.admitted):
+            if expected > FEW_ANSWERS and len(tokens) <= _COUNTED:
+                admitted = sum(self._searcher.doc_freq(TRAITS, token) for token in tokens)
+                expected *= min(1.0, admitted / self._searcher.num_docs)
+        return expected
 
     def _only_score(
         self, question: Question, query: tantivy.Query, highest: int, *, is_whole: bool

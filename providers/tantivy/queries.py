@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from tantivy import FieldType, Occur, Query
@@ -15,11 +15,9 @@ from providers.tantivy.documents import (
     TEXT,
     TIME,
     TRAITS,
-    place_trait,
     session_trait,
     tokens_in_row,
-    trait,
-    type_trait,
+    traits_asked_for,
 )
 from sessiongraph.filters import Range
 from sessiongraph.search.question import IndexFilter, MatchMode, Question, Term
@@ -41,7 +39,7 @@ def query_of(question: Question, without: frozenset[str] = frozenset()) -> Query
         return text
     parts = [(Occur.Must, each) for each in (text, *filters)]
     if without:
-        parts.append((Occur.MustNot, _one_of(map(session_trait, without))))
+        parts.append((Occur.MustNot, _one_of(list(map(session_trait, without)))))
     return Query.boolean_query(parts)
 
 
@@ -75,15 +73,7 @@ def _standing_together(places: Term) -> Query:
 
 
 def _filters(admitted: IndexFilter) -> Iterable[Query]:
-    if admitted.ids is not None:
-        yield _one_of(map(session_trait, admitted.ids))
-    if admitted.types is not None:
-        yield _one_of(map(type_trait, admitted.types))
-    for kind, values in (("c", admitted.cwds), ("p", admitted.parents), ("o", admitted.origins)):
-        if values is not None:
-            yield _one_of(trait(kind, value) for value in values)
-    if admitted.within is not None:
-        yield _one_of(map(place_trait, admitted.within))
+    yield from map(_one_of, traits_asked_for(admitted))
     for name, bounds in (
         (CREATED, admitted.created_at),
         (SEQ, admitted.seqs),
@@ -93,11 +83,10 @@ def _filters(admitted: IndexFilter) -> Iterable[Query]:
             yield _within(name, bounds)
 
 
-def _one_of(tokens: Iterable[str]) -> Query:
-    wanted = list(tokens)
-    if len(wanted) == 1:
-        return Query.term_query(SCHEMA, TRAITS, wanted[0], "basic")
-    return Query.term_set_query(SCHEMA, TRAITS, wanted)
+def _one_of(tokens: Sequence[str]) -> Query:
+    if len(tokens) == 1:
+        return Query.term_query(SCHEMA, TRAITS, tokens[0], "basic")
+    return Query.term_set_query(SCHEMA, TRAITS, tokens)
 
 
 def _within(name: str, bounds: Range) -> Query:
