@@ -98,4 +98,5 @@ class NewestParts:
 def newest_in(searcher: tantivy.Searcher) -> int:
     """The time of the newest document of an index (ms), found by looking at all of them."""
     found = searcher.search(Query.all_query(), 1, count=False, order_by_field=TIME).hits
-    return max((cast("int", time) for time, _ in found), default=NOTHING_YET)
+    times = [cast("int", time) for time, _ in found if time is not None]  # the watermark has none
+    return max(times, default=NOTHING_YET)
