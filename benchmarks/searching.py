@@ -18,7 +18,7 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
-from benchmarks.figures import Figure, Limit, Sample
+from benchmarks.figures import Figure, Limit, Sample, slowest_of_hundred
 from benchmarks.http_load import Target, request_times
 from benchmarks.http_load import sessiongraph_server as our_server
 from benchmarks.measuring import PeakMemory, Run, alternating, in_fresh_process
@@ -349,9 +349,4 @@ async def _append_steadily(
         if running is not None:
             running.cancel()
             await asyncio.wait([running])
-        return _p99(appended), _p99(found) if found else 0.0
-
-
-def _p99(values: list[float]) -> float:
-    ordered = sorted(values)
-    return ordered[int(0.99 * (len(ordered) - 1))]
+        return slowest_of_hundred(appended), slowest_of_hundred(found) if found else 0.0
