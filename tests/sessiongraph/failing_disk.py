@@ -32,7 +32,7 @@ class FailingDisk:
         self._kind = kind
         self._log = path.with_name(f"{path.name}-wal")
         self._connection = _Connection(store)
-        self._writer = store._write()
+        self._writer = store.writer
 
     async def has_refused(self, times: int) -> None:
         """Return when it has refused so many commits more."""
