@@ -19,7 +19,7 @@ The watermark is a document too: deleted and added anew by every commit, it is a
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from operator import add
 from typing import Final
@@ -112,6 +112,9 @@ def type_trait(event_type: str) -> str:
 def period_trait(length: int, number: int) -> str:
     """The token of the period of some length that begins at ``number`` times that."""
     return f"{length}:{number}"
+
+
+_LONG_PERIOD: Final = f"{PERIODS[-1]}:"
 
 
 def traits_asked_for(admitted: IndexFilter) -> Iterator[list[str]]:
@@ -225,6 +228,17 @@ def watermark_in(searcher: tantivy.Searcher) -> Watermark | None:
     if not isinstance(stored, bytes):
         raise ValueError("the watermark is empty")
     return msgspec.json.decode(stored, type=Watermark)
+
+
+def documents_with(searcher: tantivy.Searcher, tokens: Iterable[str]) -> int:
+    """How many documents have each of some traits, together; deleted ones may be among them."""
+    return sum(searcher.doc_freq(TRAITS, token) for token in tokens)
+
+
+def last_long_period(searcher: tantivy.Searcher) -> int | None:
+    """The number of the last of the longest periods that an index has documents of."""
+    found = searcher.terms_with_prefix(TRAITS, _LONG_PERIOD)
+    return max((int(token.removeprefix(_LONG_PERIOD)) for token, _ in found), default=None)
 
 
 def key_in(searcher: tantivy.Searcher, address: tantivy.DocAddress) -> LogKey:

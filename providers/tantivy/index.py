@@ -37,7 +37,7 @@ from providers.tantivy.folder import IndexFolder
 from providers.tantivy.fresh import FreshDocument, Statistics
 from providers.tantivy.known import KnownLogs, KnownQuestions
 from providers.tantivy.observations import FreshView, TantivyObservation
-from providers.tantivy.periods import NOTHING_YET, NewestParts, newest_in
+from providers.tantivy.periods import NewestParts
 from sessiongraph.errors import IndexFailed
 from sessiongraph.search.ports import (
     Forget,
@@ -81,7 +81,6 @@ class TantivyIndex:
         self._analyse = analyse or AnalysingApart(processes=0)
         self._writing = threading.Lock()
         self._logs = KnownLogs()
-        self._newest = NOTHING_YET
         self._index: tantivy.Index | None = None
         self._writer: tantivy.IndexWriter | None = None
         self._state: _State | None = None
@@ -244,11 +243,9 @@ class TantivyIndex:
                     seq=event.seq,
                 )
             elif tokens:
-                seq, time = event.seq, event.time
+                seq, time, check = event.seq, event.time, outcome.check
                 traits = maker.traits(event.type, time)
-                check = outcome.check
                 writer.add_document(maker.document(traits, seq, time, tokens, check))
-                self._newest = max(self._newest, time)
                 yield FreshDocument(maker.key, seq, time, maker.created, tokens, traits, check)
 
     def _commit(self, watermark: Watermark) -> None:
@@ -267,7 +264,7 @@ class TantivyIndex:
         assert self._index is not None
         self._index.reload()
         searcher = self._index.searcher()
-        parts = NewestParts(searcher, self._newest)
+        parts = NewestParts(searcher)
         self._state = _State(searcher, watermark_in(searcher), Statistics(searcher), parts)
 
     def _open_or_set_aside(self, *, whole: bool = False) -> None:
@@ -304,7 +301,6 @@ class TantivyIndex:
         else:
             self._index = tantivy.Index(SCHEMA, path, reuse=True)
         self._index.config_reader("manual")
-        self._newest = newest_in(self._index.searcher())
         self._look()
         if self._writer_bytes is not None:
             self._writer = self._index.writer(self._writer_bytes, 1)

@@ -35,7 +35,7 @@ from providers.tantivy.documents import (
     SEQ,
     TEXT,
     TIME,
-    TRAITS,
+    documents_with,
     key_of,
     tokens_in_row,
     traits_asked_for,
@@ -350,7 +350,7 @@ class TantivyObservation:
         expected: float = self._questions.candidates(question.text, self._candidates)
         for tokens in traits_asked_for(question.admitted):
             if expected > FEW_ANSWERS and len(tokens) <= _COUNTED:
-                admitted = sum(self._searcher.doc_freq(TRAITS, token) for token in tokens)
+                admitted = documents_with(self._searcher, tokens)
                 expected *= min(1.0, admitted / self._searcher.num_docs)
         return expected
 

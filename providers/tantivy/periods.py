@@ -11,16 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Final, cast
+from typing import Final
 
 import tantivy
 from tantivy import Occur, Query
 
-from providers.tantivy.documents import PERIODS, SCHEMA, TIME, TRAITS, period_trait
-
-NOTHING_YET: Final = -(2**63)
-"""The time of the newest document of an index without any; no time is earlier."""
+from providers.tantivy.documents import (
+    PERIODS,
+    SCHEMA,
+    TRAITS,
+    documents_with,
+    last_long_period,
+    period_trait,
+)
 
 FEW_ANSWERS: Final = 2_000
 """To read so many times takes no longer than to ask for a part."""
@@ -40,17 +43,14 @@ _LONGER: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class NewestPart:
-    """All documents from some time on.
+    """All documents from some time on: those that have one of some tokens."""
 
-    begins_at: that time (ms).
-    """
-
-    begins_at: int
     tokens: tuple[str, ...]
     documents: int
 
     def of(self, query: Query) -> Query:
         """The answers to a query that are in this part; scores mean nothing any more."""
+        # Asked for a set of terms, Tantivy would go through all documents of the part first.
         within = [
             (Occur.Should, Query.term_query(SCHEMA, TRAITS, each, "basic")) for each in self.tokens
         ]
@@ -58,28 +58,13 @@ class NewestPart:
 
 
 class NewestParts:
-    """The parts of one state of an index, shortest first; looked up when they are wanted.
+    """The parts of one state of an index that leave out most of it, shortest first."""
 
-    newest: no document is newer (ms).
-    """
-
-    def __init__(self, searcher: tantivy.Searcher, newest: int) -> None:
-        self._searcher = searcher
-        self._newest = newest
-
-    @cached_property
-    def _parts(self) -> list[NewestPart]:
-        parts = []
-        for period in PERIODS:
-            last = self._newest >> period
-            for count in _PERIODS_OF_A_PART:
-                numbers = range(last, last - count, -1)
-                tokens = tuple(period_trait(period, number) for number in numbers)
-                documents = sum(self._searcher.doc_freq(TRAITS, token) for token in tokens)
-                parts.append(NewestPart(numbers[-1] << period, tokens, documents))
-        most = self._searcher.num_docs // _NARROWER
-        parts = [each for each in parts if each.documents <= most]
-        return sorted(parts, key=lambda each: (each.documents, len(each.tokens)))
+    def __init__(self, searcher: tantivy.Searcher) -> None:
+        self._documents = searcher.num_docs
+        most = self._documents // _NARROWER
+        parts = [each for each in _parts_of(searcher) if each.documents <= most]
+        self._parts = sorted(parts, key=lambda each: (each.documents, len(each.tokens)))
 
     def holding(self, wanted: int, answers: float) -> Iterator[NewestPart]:
         """Parts to look into, one after the other, for some of the newest answers to a question.
@@ -88,15 +73,24 @@ class NewestParts:
         """
         if answers <= FEW_ANSWERS:
             return
-        least = _LIKELY * wanted / answers * self._searcher.num_docs
+        least = _LIKELY * wanted / answers * self._documents
         for part in self._parts:
             if part.documents >= least:
                 yield part
                 least = part.documents * _LONGER
 
 
-def newest_in(searcher: tantivy.Searcher) -> int:
-    """The time of the newest document of an index (ms), found by looking at all of them."""
-    found = searcher.search(Query.all_query(), 1, count=False, order_by_field=TIME).hits
-    times = [cast("int", time) for time, _ in found if time is not None]  # the watermark has none
-    return max(times, default=NOTHING_YET)
+def _parts_of(searcher: tantivy.Searcher) -> Iterator[NewestPart]:
+    """The last periods of each length; each last one lies in that of the next longer."""
+    last = last_long_period(searcher)
+    if last is None:
+        return
+    longer = PERIODS[-1]
+    for length in reversed(PERIODS):
+        begins, ends = last << longer - length, last + 1 << longer - length
+        within = reversed(range(begins, ends))
+        last = next(n for n in within if documents_with(searcher, [period_trait(length, n)]))
+        longer = length
+        for count in _PERIODS_OF_A_PART:
+            tokens = tuple(period_trait(length, last - n) for n in range(count))
+            yield NewestPart(tokens, documents_with(searcher, tokens))

@@ -11,7 +11,7 @@ import tantivy
 
 from providers.tantivy.documents import PERIODS
 from providers.tantivy.index import TantivyIndex
-from providers.tantivy.periods import FEW_ANSWERS, NewestParts
+from providers.tantivy.periods import FEW_ANSWERS, NewestPart, NewestParts
 from sessiongraph.search.ports import Forget, Hit, IndexObservation, Watermark
 from sessiongraph.search.question import IndexFilter, Question
 from tests.contracts.search_index import asking, learn, says
@@ -46,8 +46,8 @@ async def assert_as_sorted(
         (Hit(session_id, 1, seq) for session_id, seq in said if session_id in sessions),
         key=lambda hit: (-said[hit.session_id, hit.seq], hit.session_id, hit.seq),
     )
-    best = list({hit.session_id: hit for hit in reversed(expected)}.values())[::-1]
-    best.sort(key=expected.index)
+    first = {hit.session_id: hit for hit in reversed(expected)}
+    best = sorted(first.values(), key=expected.index)
     for least in (1, 20, 200):
         for distinct, order in ((False, expected), (True, best)):
             ranking = await observation.rank(question, least, distinct=distinct)
@@ -123,10 +123,15 @@ def test_of_many_answers_few_are_looked_at(tmp_path: Path) -> None:
         await index.commit(Watermark(1))
         await index.close()
         searcher = tantivy.Index.open(str(tmp_path / "index" / "segments")).searcher()
-        parts = NewestParts(searcher, events[-1].time)
+        parts = NewestParts(searcher)
+
+        def begins_at(part: NewestPart) -> int:
+            length, number = map(int, part.tokens[-1].split(":"))
+            return number << length
+
         first, *longer = parts.holding(10, 2 * MANY)
         assert 20 <= first.documents <= 200
-        held = [sum(event.time >= part.begins_at for event in events) for part in (first, *longer)]
+        held = [sum(event.time >= begins_at(part) for event in events) for part in (first, *longer)]
         assert held == [part.documents for part in (first, *longer)]
         assert list(parts.holding(10, FEW_ANSWERS)) == []
 
