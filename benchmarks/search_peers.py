@@ -55,7 +55,11 @@ def feed_tantivy(path: Path, documents: int, sessions: int) -> tuple[float, floa
 
 
 class BareTantivy:
-    """Asks an index and reads what it names from the store, with nothing around it."""
+    """Asks an index and reads what it names from the store, with nothing around it.
+
+    Of all hits it takes the log from its column, and the seqs of those that it shows; the session
+    ids, which no column has, from what is stored with them.
+    """
 
     def __init__(self, path: Path, store: SqliteLogStore) -> None:
         index = tantivy.Index.open(str(path))

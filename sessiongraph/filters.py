@@ -73,6 +73,8 @@ class Range:
 
 EVERYTHING: Final = Range()
 
+_NONE_OF_THEM: Final[frozenset[Any]] = frozenset()
+
 
 def _both(mine: frozenset[T] | None, values: Iterable[T]) -> frozenset[T]:
     return frozenset(values) if mine is None else mine & frozenset(values)
@@ -122,22 +124,9 @@ def contains_title(title: str | None, part: str) -> bool:
 
 
 class _Selection:
-    """What both selections share: emptiness and a digest to bind cursors to."""
+    """What both selections share: a digest to bind cursors to."""
 
     __slots__ = ()
-
-    @property
-    def impossible(self) -> bool:
-        """Whether no row can match, whatever the corpus holds."""
-        for name in self.__dataclass_fields__:  # type: ignore[attr-defined]
-            value = getattr(self, name)
-            if value is None or value is EVERYTHING:
-                continue
-            if isinstance(value, Range) and value.is_empty:
-                return True
-            if isinstance(value, frozenset) and not value:
-                return True
-        return False
 
     def digest(self) -> str:
         """Equal for equal meaning, whatever the order of filters and of values inside them."""
@@ -171,6 +160,19 @@ class SessionSelection(_Selection):
     origins: frozenset[str | None] | None = None
     titles: tuple[str, ...] = ()
     within: frozenset[str] | None = None
+
+    @property
+    def impossible(self) -> bool:
+        """Whether no row can match, whatever the corpus holds."""
+        return self.created_at.is_empty or _NONE_OF_THEM in (
+            self.ids,
+            self.cwds,
+            self.parents,
+            self.availability,
+            self.sources,
+            self.origins,
+            self.within,
+        )
 
     def narrowed(
         self,
@@ -215,6 +217,15 @@ class EventSelection(_Selection):
     types: frozenset[str] | None = None
     surfaces: frozenset[EventSurface] | None = None
     texts: tuple[str, ...] = ()
+
+    @property
+    def impossible(self) -> bool:
+        """Whether no row can match, whatever the corpus holds."""
+        return (
+            self.seqs.is_empty
+            or self.times.is_empty
+            or _NONE_OF_THEM in (self.types, self.surfaces)
+        )
 
     def narrowed(
         self,

@@ -36,7 +36,7 @@ from sessiongraph.search.question import IndexFilter, Term
 TEXT, TRAITS, KEY = "text", "traits", "key"
 TIME, SEQ, LOG, CREATED, CHECK = "time", "seq", "log", "created", "check"
 
-DOCUMENT_FORMAT: Final = 4
+DOCUMENT_FORMAT: Final = 5
 """Changes whenever the same event becomes another document."""
 
 _GAP: Final = "\x1f"
@@ -61,8 +61,8 @@ def _schema() -> tantivy.Schema:
 SCHEMA: Final = _schema()
 
 
-class LogKey(msgspec.Struct, frozen=True, array_like=True):
-    """Which log a document is of; kept with it, since the fast field holds only a hash of it.
+class LogKey(msgspec.Struct, frozen=True):
+    """Which log a document is of.
 
     octets: the session id as UTF-8 with lone surrogates passed.
     """
@@ -83,6 +83,29 @@ class LogKey(msgspec.Struct, frozen=True, array_like=True):
 def key_of(session_id: str, epoch: int) -> LogKey:
     """The key of a log."""
     return LogKey(session_id.encode("utf-8", "surrogatepass"), epoch)
+
+
+class EventKey(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Which event a document is of, and when it was; stored with it.
+
+    The fast fields say the same of many documents at once, but a hash of the log only. Each of them
+    is opened in every segment of the index, which takes longer than to read a few documents.
+
+    octets, epoch: of the log. time: ms.
+    """
+
+    octets: bytes
+    epoch: int
+    seq: int
+    time: int
+
+    @property
+    def session_id(self) -> str:
+        return self.octets.decode("utf-8", "surrogatepass")
+
+
+_stored_of: Final = msgspec.msgpack.Encoder().encode
+_event_key_of: Final = msgspec.msgpack.Decoder(EventKey).decode
 
 
 @lru_cache(maxsize=4096)
@@ -136,7 +159,6 @@ class DocumentMaker:
     def __init__(self, header: SessionHeader, epoch: int) -> None:
         self.key = key_of(header.session_id, epoch)
         self.created = header.created_at
-        self._key = msgspec.json.encode(self.key)
         self._number = self.key.number()
         place = None if header.cwd is None else place_of(header.cwd)
         self._common = " ".join(
@@ -173,7 +195,7 @@ class DocumentMaker:
         document.add_integer(LOG, self._number)
         document.add_integer(CREATED, self.created)
         document.add_integer(CHECK, check)
-        document.add_bytes(KEY, self._key)
+        document.add_bytes(KEY, _stored_of((self.key.octets, self.key.epoch, seq, time)))
         return document
 
 
@@ -241,6 +263,6 @@ def last_long_period(searcher: tantivy.Searcher) -> int | None:
     return max((int(token.removeprefix(_LONG_PERIOD)) for token, _ in found), default=None)
 
 
-def key_in(searcher: tantivy.Searcher, address: tantivy.DocAddress) -> LogKey:
-    """The log that a document is of."""
-    return msgspec.json.decode(bytes(searcher.doc(address).get_first(KEY) or b""), type=LogKey)
+def key_in(searcher: tantivy.Searcher, address: tantivy.DocAddress) -> EventKey:
+    """The event that a document is of."""
+    return _event_key_of(searcher.doc(address).get_first(KEY) or b"")

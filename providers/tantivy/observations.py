@@ -21,11 +21,11 @@ import asyncio
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from heapq import merge
 from itertools import islice
 from typing import Any, Final, cast
 
+import msgspec
 import tantivy
 from typing_extensions import override
 
@@ -36,6 +36,7 @@ from providers.tantivy.documents import (
     TEXT,
     TIME,
     documents_with,
+    key_in,
     key_of,
     tokens_in_row,
     traits_asked_for,
@@ -63,6 +64,9 @@ _COUNTED: Final = 8
 _PORTION: Final = 64
 """Hits of which it is looked up together what they are."""
 
+_FEW: Final = 8
+"""Documents that are read one by one; of more, the columns of the index are."""
+
 _BRIEF_RANKING: Final = 64
 _BRIEF_QUESTION: Final = 16
 _BRIEF_LOOK: Final = 100
@@ -77,8 +81,7 @@ contract orders them. Plain, since each search makes many of them and sorts them
 where no other answer has the score."""
 
 
-@dataclass(frozen=True, slots=True)
-class FreshView:
+class FreshView(msgspec.Struct, frozen=True):
     """What one observation sees beyond the last commit.
 
     documents: the first ``count`` of them. forgotten: sessions whose committed documents are gone.
@@ -102,8 +105,7 @@ class FreshView:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Look:
+class _Look(msgspec.Struct, frozen=True):
     """Documents that one look into the index brought.
 
     keys: falling scores in steps, or falling times; they never descend along the documents.
@@ -275,13 +277,14 @@ class TantivyObservation:
         """The best of each log: those that a look finds are left out of the next one."""
         ranked: list[_Ranked] = []
         wanted = least * _FETCHED_FOR_EACH_LOG
+        without = self._fresh.forgotten
         while True:
-            without = self._fresh.forgotten | {session_id for _, _, session_id, _, _ in ranked}
             most = least - len(ranked) + 1
             found, complete = self._first(question, wanted, without, still, alone=alone, logs=most)
             ranked += found
             if complete or len(ranked) >= least:
                 return ranked, complete and len(ranked) <= least
+            without |= {session_id for _, _, session_id, _, _ in found}
             wanted *= _MORE_LOGS
 
     def _first(
@@ -370,8 +373,14 @@ class TantivyObservation:
             self._questions.learn_score(question, only)
         return only
 
-    def _ranked(self, look: _Look, end: int, portion: int) -> Iterator[_Ranked]:
-        """The documents of a look before ``end``, in order; looked up as they are taken."""
+    def _ranked(self, look: _Look, end: int, portion: int) -> Iterable[_Ranked]:
+        """The documents of a look before ``end``, in order."""
+        if end == len(look.keys) <= _FEW:
+            return self._read(look)
+        return self._in_portions(look, end, portion)
+
+    def _in_portions(self, look: _Look, end: int, portion: int) -> Iterator[_Ranked]:
+        """The same; looked up as they are taken."""
         at = 0
         while at < end:
             to = bisect_right(look.keys, look.keys[min(at + portion, end) - 1], at, end)
@@ -408,6 +417,17 @@ class TantivyObservation:
                 [addresses[each] for each in part],
             )
             at = to
+
+    def _read(self, look: _Look) -> list[_Ranked]:
+        """Some documents in the order of the contract, from what is stored with each of them."""
+        read = [key_in(self._searcher, address) for address in look.addresses]
+        falling = look.keys if look.tied is None else [-look.tied] * len(read)
+        return sorted(
+            [
+                (score, -key.time, key.session_id, key.seq, key.epoch)
+                for score, key in zip(falling, read, strict=True)
+            ]
+        )
 
     def _sorted(
         self, falling: list[int], times: list[int], addresses: list[tantivy.DocAddress]

@@ -16,6 +16,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
+import msgspec
+
 from sessiongraph.event import Seq, SessionEvent
 from sessiongraph.header import SessionHeader
 from sessiongraph.ports import Position
@@ -63,8 +65,7 @@ class Hit(NamedTuple):
     seq: Seq
 
 
-@dataclass(frozen=True, slots=True)
-class Ranking:
+class Ranking(msgspec.Struct, frozen=True):
     """The best answers: by relevance, then newer time, then session id, then seq.
 
     Where the question is by time, all are equally relevant.

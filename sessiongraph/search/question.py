@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+import msgspec
+
 from sessiongraph import lossless
 from sessiongraph.errors import InvalidQuery
 from sessiongraph.event import MESSAGE_TYPES, EventSurface
@@ -92,8 +94,7 @@ class SearchText:
         return hashlib.blake2b(text, digest_size=9).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class IndexFilter:
+class IndexFilter(msgspec.Struct, frozen=True):
     """What an index itself narrows a search to; None and open ranges admit everything.
 
     without: sessions that are left out.
@@ -144,8 +145,7 @@ def types_on(events: EventSelection) -> frozenset[str] | None:
     return types
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(msgspec.Struct, frozen=True):
     """What an index is asked.
 
     by_time: answers are not weighed, the newest come first. The weight of a word depends on how

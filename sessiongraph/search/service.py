@@ -17,6 +17,7 @@ from functools import lru_cache, partial
 from typing import Final, TypeVar
 
 import msgspec
+from msgspec.structs import replace as changed
 
 from sessiongraph.corpus import CorpusView, LogicalSession
 from sessiongraph.cursor import CursorCodec
@@ -366,14 +367,14 @@ async def _question(
         if not found:
             return None
         if len(found) <= _NAMED_SESSIONS:
-            admitted = replace(admitted, ids=frozenset(each.session_id for each in found))
+            admitted = changed(admitted, ids=frozenset(each.session_id for each in found))
     if events.surfaces == frozenset({EventSurface.SHADOWED}):
         rewritten = await view.rewritten(_REWRITTEN_SESSIONS)
         if rewritten is not None:
             ids = rewritten if admitted.ids is None else rewritten & admitted.ids
             if not ids:
                 return None
-            admitted = replace(admitted, ids=ids)
+            admitted = changed(admitted, ids=ids)
     return Question(text, admitted, by_time=view.seen.is_confined)
 
 

@@ -27,13 +27,13 @@ _ELLIPSIS: Final = "…"
 _UNEVEN_SPACE: Final = re.compile(r" ?[^\S ]\s*| {2,}\s*")
 """Runs of white space that are more than one space."""
 
-_SPACE_OF_ASCII: Final = "\t\n\v\f\r\x1c\x1d\x1e\x1f"
-"""White space but the plain one."""
-
 _LEAD: Final = 4
 """The share of a snippet that stands before the first match: one part in so many."""
 
 _PLACES_IN_A_PATTERN: Final = 32
+
+_KEPT: Final = 64
+"""Texts whose letters and patterns are not made again: every page of a walk asks the same."""
 
 _LOOKED_AT: Final = 2
 """Characters of the text for each of the snippet that are read around a match, at most."""
@@ -67,7 +67,7 @@ class SnippetMaker:
     def __init__(self, wanted: SearchText, most: int) -> None:
         self._wanted = wanted
         self._most = most
-        self._letters = _Letters.of(wanted)
+        self._letters = _letters_of(wanted)
 
     def snippet(self, text: str) -> Snippet:
         """The piece of a text around its first best match."""
@@ -155,8 +155,6 @@ def _with_single_spaces(text: str, low: int, high: int, spans: _Spans) -> tuple[
 
 def _has_single_spaces(piece: str) -> bool:
     """Whether a piece that begins and ends with no white space has only single spaces."""
-    if piece.isascii():
-        return "  " not in piece and not any(map(piece.__contains__, _SPACE_OF_ASCII))
     # Of white space, only the plain one counts as printable.
     return (piece.isprintable() and "  " not in piece) or " ".join(piece.split()) == piece
 
@@ -226,18 +224,6 @@ class _Letters:
         self._terms = terms
         self._are_words = are_words
 
-    @classmethod
-    def of(cls, wanted: SearchText) -> _Letters | None:
-        """None where some need more care."""
-        terms = wanted.terms
-        if len(terms) > _PLACES_IN_A_PATTERN:
-            return None
-        if len(terms) == 1 and all(map(is_cjk, terms[0])):
-            return cls({"".join(terms[0]): terms[0]}, are_words=False)
-        if all(len(term) == 1 and term[0].isascii() for term in terms):
-            return cls({term[0]: term for term in terms}, are_words=True)
-        return None
-
     def spans(self, text: str, most: int) -> _Spans | None:
         """Those of the best window of a text; None where a term may stand in another spelling."""
         if self._are_words:
@@ -299,6 +285,19 @@ class _Letters:
             at = text.find(letters, end)
 
 
+@lru_cache(maxsize=_KEPT)
+def _letters_of(wanted: SearchText) -> _Letters | None:
+    """The letters of all terms; None where some need more care."""
+    terms = wanted.terms
+    if len(terms) > _PLACES_IN_A_PATTERN:
+        return None
+    if len(terms) == 1 and all(map(is_cjk, terms[0])):
+        return _Letters({"".join(terms[0]): terms[0]}, are_words=False)
+    if all(len(term) == 1 and term[0].isascii() for term in terms):
+        return _Letters({term[0]: term for term in terms}, are_words=True)
+    return None
+
+
 def _pattern_matches(text: str, wanted: SearchText) -> Iterator[_Match] | None:
     """Terms as they are mostly spelt; None where one of them is not found so."""
     pattern = _pattern_of(wanted)
@@ -320,7 +319,7 @@ def _pattern_matches(text: str, wanted: SearchText) -> Iterator[_Match] | None:
     )
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=_KEPT)
 def _pattern_of(wanted: SearchText) -> re.Pattern[str] | None:
     """What finds the terms as they are mostly spelt; None for what is not asked often."""
     if sum(map(len, wanted.terms)) > _PLACES_IN_A_PATTERN:

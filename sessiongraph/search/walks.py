@@ -14,9 +14,12 @@ import asyncio
 import secrets
 import weakref
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
+
+import msgspec
+from msgspec.structs import replace
 
 from sessiongraph.errors import StaleCursor
 from sessiongraph.event import Seq
@@ -32,8 +35,7 @@ _MOST_TOGETHER: Final = 500
 """Hits that are looked up before others get their turn on the event loop."""
 
 
-@dataclass(frozen=True)
-class Asked:
+class Asked(msgspec.Struct, frozen=True, dict=True):
     """What all pages of one walk are asked with.
 
     field: whose answer they are. limit: hits of a page.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import tantivy
+from msgspec.structs import replace
 
 from providers.tantivy.documents import PERIODS
 from providers.tantivy.index import TantivyIndex

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from providers.tantivy.index import TantivyIndex
 from sessiongraph.search.ports import Forget, Hit, Watermark
@@ -76,6 +76,39 @@ def test_the_newest_of_equals_come_first(tmp_path: Path, longer: int, fresh: int
                 assert list(ranking.hits) == expected[: len(ranking.hits)]
                 assert len(ranking.hits) >= min(least, len(expected))
                 assert not ranking.complete or len(ranking.hits) == len(expected)
+        await index.close()
+
+    run(check())
+
+
+@pytest.mark.parametrize("fresh", [0, 1])
+@pytest.mark.parametrize("by_time", [False, True])
+@pytest.mark.parametrize("count", range(1, 13))
+def test_few_answers_are_in_the_same_order_as_many(
+    tmp_path: Path, count: int, by_time: bool, fresh: int
+) -> None:
+    """With equal scores and equal times among them, in logs whose ids are not ASCII."""
+
+    async def check() -> None:
+        index = TantivyIndex.open(tmp_path / "index", 16 << 20)
+        said: list[tuple[int, str, int]] = []
+        for n in range(count):
+            session_id, better = "\udc80漢b"[n % 3], n % 4 == 0
+            text = "same" if better else "same words"
+            await index.apply([learn(session_id, says(n, text, n // 2 - 2), epoch=2**40)])
+            await index.commit(Watermark(n + 1))
+            said.append((0 if by_time or better else 1, session_id, n))
+        await index.apply([learn("other", *["another word"] * fresh)])
+        said.sort(key=lambda each: (each[0], -(each[2] // 2 - 2), each[1], each[2]))
+        order = [Hit(session_id, 2**40, seq) for _, session_id, seq in said]
+        question = replace(asking("same"), by_time=by_time)
+        observation = index.observe()
+        for least in (count, 1):
+            ranking = await observation.rank(question, least, distinct=False)
+            assert list(ranking.hits) == order[: len(ranking.hits)]
+        first = {hit.session_id: hit for hit in reversed(order)}
+        best = await observation.rank(question, 3, distinct=True)
+        assert list(best.hits) == sorted(first.values(), key=order.index)
         await index.close()
 
     run(check())
