@@ -9,6 +9,7 @@ store.
 from __future__ import annotations
 
 import asyncio
+import shutil
 import sqlite3
 import sys
 import time
@@ -44,6 +45,7 @@ from sessiongraph.new_session import NewSession
 from sessiongraph.paging import PageRequest
 from sessiongraph.precedence import Precedence
 from sessiongraph.query import SessionQuery
+from sessiongraph.recent_events import RecentEvents
 from sessiongraph.search.indexing import Indexing
 from sessiongraph.search.question import IndexFilter, MatchMode, Question, SearchText
 from sessiongraph.search.service import Search, SearchLimits
@@ -133,7 +135,7 @@ def build_index(data_dir: Path) -> tuple[float, float]:
 
 @asynccontextmanager
 async def _searching(
-    data_dir: Path, precedence: Precedence | None = None
+    data_dir: Path, precedence: Precedence | None = None, recent: RecentEvents | None = None
 ) -> AsyncIterator[tuple[SqliteLogStore, Search]]:
     """The store and a search over it as a server has them, nothing running."""
     sys.setswitchinterval(THREAD_SWITCH_S)
@@ -143,7 +145,14 @@ async def _searching(
         index = await asyncio.to_thread(TantivyIndex.open, path, WRITER_BYTES, apart)
         resources.push_async_callback(index.close)
         walks = Walks(300, 64, 500_000)
-        indexing = Indexing(store, store, index, on_commit=walks.commit, precedence=precedence)
+        indexing = Indexing(
+            store,
+            store,
+            index,
+            on_commit=walks.commit,
+            precedence=precedence,
+            recent=recent,
+        )
         cursors = CursorCodec(b"b" * KEY_BYTES)
         yield store, Search(indexing, walks, cursors, SearchLimits(), _nothing)
 
@@ -255,13 +264,20 @@ async def _at_rest(url: str) -> None:
 
 
 def _under_load(scale: Scale, data_dir: Path, corpus: str) -> list[Figure]:
-    """Appends at a steady rate beside what is indexed, with search and without, in turn."""
+    """Appends at a steady rate beside what is indexed, with search and without, in turn.
+
+    Those without search have a store of their own: behind them, an index would have to catch up.
+    """
+    unsearched = data_dir / "unsearched"
+    unsearched.mkdir()
+    shutil.copyfile(data_dir / "log.db", unsearched / "log.db")
     appends: dict[bool, list[float]] = {True: [], False: []}
     searches: list[float] = []
     for turn in range(max(_LOAD_TURNS, scale.long_rounds // 2)):
         for searched in (True, False) if turn % 2 else (False, True):
             seconds = max(1.0, 2 * scale.load_s)
-            slowest, found = in_fresh_process(append_steadily, data_dir, seconds, turn, searched)
+            folder = data_dir if searched else unsearched
+            slowest, found = in_fresh_process(append_steadily, folder, seconds, turn, searched)
             appends[searched].append(slowest)
             searches += [found] if searched else []
     rate = f"while {_APPENDS_EACH_S:,} events/s are appended"
@@ -297,9 +313,9 @@ def append_steadily(
 async def _append_steadily(
     data_dir: Path, seconds: float, turn: int, searched: bool
 ) -> tuple[float, float]:
-    precedence = Precedence()
-    async with _searching(data_dir, precedence) as (store, search):
-        live = LiveSessions(store, LiveLimits())
+    precedence, recent = Precedence(), RecentEvents()
+    async with _searching(data_dir, precedence, recent) as (store, search):
+        live = LiveSessions(store, LiveLimits(), recent=recent)
         corpus = Corpus(store, live)
         writing = SessionWriting(store, corpus, live, now_ms, precedence=precedence)
         query = SessionQuery(corpus, CursorCodec(b"b" * KEY_BYTES))
