@@ -32,6 +32,11 @@ _TEXT: Final = "What an agent says while others write too. 写入 一个 事件 
 _READY: Final = "listening on "
 _STARTS_WITHIN_S: Final = 30
 _INDEXES_WITHIN_S: Final = 600
+_RESTS_WITHIN_S: Final = 600
+_LOOKED_EVERY_S: Final = 0.5
+_AT_REST: Final = 0.05
+"""Of one processor."""
+_PROCESSOR: Final = b"process_cpu_seconds_total "
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,16 +128,40 @@ def serving_arguments(data_dir: Path) -> tuple[str, ...]:
 
 async def is_ready(url: str) -> bool:
     """Whether a server of ours is ready, its index complete."""
+    status, body = await _page(url, "/readyz")
+    return status == b"200" and msgspec.json.decode(body).get("indexLag", 0) == 0
+
+
+async def at_rest(url: str) -> None:
+    """Wait until a server of ours does nothing by itself.
+
+    It looks once at sessions that it has never seen before, beside everything else.
+    """
+    async with asyncio.timeout(_RESTS_WITHIN_S):
+        before, after = -_LOOKED_EVERY_S, 0.0
+        while after - before > _AT_REST * _LOOKED_EVERY_S:
+            await asyncio.sleep(_LOOKED_EVERY_S)
+            before, after = after, await _processor_seconds(url)
+
+
+async def _processor_seconds(url: str) -> float:
+    """What a server has taken of the processors; 0 where the system does not tell."""
+    _, body = await _page(url, "/metrics")
+    values = [line.split()[1] for line in body.splitlines() if line.startswith(_PROCESSOR)]
+    return float(values[0]) if values else 0.0
+
+
+async def _page(url: str, path: str) -> tuple[bytes, bytes]:
+    """Status and body of a page of a server."""
     place = urlsplit(url)
     reader, writer = await asyncio.open_connection(place.hostname, place.port)
     try:
-        head = f"GET /readyz HTTP/1.1\r\nHost: {place.netloc}\r\nConnection: close\r\n\r\n"
+        head = f"GET {path} HTTP/1.1\r\nHost: {place.netloc}\r\nConnection: close\r\n\r\n"
         writer.write(head.encode())
         answer = await reader.read()
     finally:
         writer.close()
-    status, body = answer.split(maxsplit=2)[1], answer.partition(b"\r\n\r\n")[2]
-    return status == b"200" and msgspec.json.decode(body).get("indexLag", 0) == 0
+    return answer.split(maxsplit=2)[1], answer.partition(b"\r\n\r\n")[2]
 
 
 class Connection:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.figures import Figure, Limit, Sample, slowest_of_hundred
-from benchmarks.http_load import Target, request_times
+from benchmarks.http_load import Target, at_rest, request_times
 from benchmarks.http_load import sessiongraph_server as our_server
 from benchmarks.measuring import PeakMemory, Run, alternating, in_fresh_process
 from benchmarks.scale import Scale
@@ -66,8 +66,6 @@ _LIKE_BARE: Final = Limit(1.5, "×")
 _TENTH: Final = Limit(0.1, "×")
 _LARGEST: Final = 1_000_000
 _MORE_BY_HTTP_MS, _TWICE_AND_MS = 5.0, 2.0
-_AT_REST_MS: Final = 3.0
-_LOOKS: Final = 20
 _LOOKED_EVERY_S: Final = 0.5
 
 _DOCUMENTS_S: Final = "documents/s"
@@ -235,7 +233,7 @@ async def _over_http(
     figures = []
     rounds = max(5, scale.rounds // 2)
     async with our_server(data_dir) as url:
-        await _at_rest(url)
+        await at_rest(url)
         for name, words in QUESTIONS.items():
             alone = engine[f"{name}: {corpus}"]
             over = await request_times(rounds, Target.of_query(url, _HTTP, words=words))
@@ -252,15 +250,6 @@ async def _over_http(
                 )
             )
     return figures
-
-
-async def _at_rest(url: str) -> None:
-    """Wait until a server has looked at the sessions that it has never seen before."""
-    for _ in range(_LOOKS):
-        nothing = await request_times(_LOOKS, Target.of_query(url, "{ __typename }"))
-        if nothing.high <= _AT_REST_MS:
-            return
-        await asyncio.sleep(_LOOKED_EVERY_S)
 
 
 def _under_load(scale: Scale, data_dir: Path, corpus: str) -> list[Figure]:

@@ -137,15 +137,12 @@ def fresh_matches(
     needles = [f" {' '.join(row)} " for row in rows]
     together = tokens_in_row(text.places) if len(rows) > 1 else None
     whole = None if together is None else f" {' '.join(together)} "
-    is_any = text.mode is MatchMode.ANY
     narrowing = _Narrowing(question.admitted)
-    for document in documents[:count]:
-        row = document.row
-        holds = any if is_any else all
-        if not holds(needle in row for needle in needles) or not narrowing.admits(document):
+    for document in _holding(documents[:count], needles, text.mode):
+        if not narrowing.admits(document):
             continue
         if not statistics.are_known:
-            statistics.learn(chain(*rows, row.split()))
+            statistics.learn(chain(*rows, document.row.split()))
         score = sum(
             _score(document, tokens, needle, statistics)
             for tokens, needle in zip(rows, needles, strict=True)
@@ -153,6 +150,18 @@ def fresh_matches(
         if together is not None and whole is not None:
             score += _score(document, together, whole, statistics)
         yield score, document
+
+
+def _holding(
+    documents: Sequence[FreshDocument], needles: Sequence[str], mode: MatchMode
+) -> Sequence[FreshDocument]:
+    """Those that have one of some parts of rows, or all of them as the mode asks."""
+    if mode is MatchMode.ANY and len(needles) > 1:
+        return [each for each in documents if any(needle in each.row for needle in needles)]
+    # What is longest is the rarest, mostly: few are looked at for the others.
+    for needle in sorted(needles, key=len, reverse=True):
+        documents = [each for each in documents if needle in each.row]
+    return documents
 
 
 def _score(
