@@ -71,6 +71,7 @@ def main() -> int:
         _arguments(options),
         description(),
         {area: title for area, (_, title) in AREAS.items()},
+        is_whole=not options.only,
         load_before=load(),
     )
     for area in options.only or [area for area in AREAS if area not in scale.left_out]:

@@ -29,7 +29,8 @@ _PREFACE: Final = """\
 Written by `python -m benchmarks{arguments}`; [benchmarks/README.md](../benchmarks/README.md) says
 how to run it and what the columns mean. Absolute figures are of one machine that other work was
 sharing; the ratios are of runs that took turns on it, and mean more.
-[profiles.md](profiles.md) says where the time goes in what misses a limit.
+[profiles.md](profiles.md) says where the time goes in what misses a limit, and
+[performance-search.md](performance-search.md) is of a million documents.
 """
 
 _PICTURES: Final = """
@@ -59,6 +60,7 @@ class Report:
     """What one run of the suite found.
 
     arguments: of the command line, as far as they choose what is measured.
+    is_whole: no area was left out by them.
     failed: areas that could not be measured, with the reason.
     seconds: how long each area took.
     """
@@ -67,6 +69,7 @@ class Report:
     arguments: str
     machine: dict[str, str]
     titles: dict[str, str]
+    is_whole: bool = True
     load_before: str = ""
     load_after: str = ""
     figures: list[Figure] = field(default_factory=list)
@@ -108,13 +111,15 @@ class Report:
             yield f"- {figure.area}: {figure.name}: {_reason(figure)}"
         for area, reason in self.failed.items():
             yield f"- {area} could not be measured: {reason}"
-        yield _PICTURES
+        if self.is_whole:
+            yield _PICTURES
         for area, title in self.titles.items():
             figures = [figure for figure in self.figures if figure.area == area]
             if figures:
                 yield f"\n## {title}\n"
                 yield from _table(figures)
-        yield _ELSEWHERE
+        if self.is_whole:
+            yield _ELSEWHERE
         yield ""
 
 

@@ -65,7 +65,7 @@ _PORTION: Final = 64
 """Hits of which it is looked up together what they are."""
 
 _FEW: Final = 8
-"""Documents that are read one by one; of more, the columns of the index are."""
+"""Documents that are read one by one; of more, the columns of the index are read."""
 
 _BRIEF_RANKING: Final = 64
 _BRIEF_QUESTION: Final = 16
