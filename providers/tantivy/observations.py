@@ -50,7 +50,7 @@ from sessiongraph.errors import IndexFailed
 from sessiongraph.search.ports import Held, Hit, Ranking
 from sessiongraph.search.question import MatchMode, Question, SearchText
 
-_FETCHED_FOR_EACH_LOG: Final = 4
+_FETCHED_FOR_EACH_LOG: Final = 5
 _FETCHED_BESIDE: Final = 16
 _MORE: Final = 4
 _MORE_LOGS: Final = 2
@@ -380,12 +380,13 @@ class TantivyObservation:
         return self._in_portions(look, end, portion)
 
     def _in_portions(self, look: _Look, end: int, portion: int) -> Iterator[_Ranked]:
-        """The same; looked up as they are taken."""
+        """The same; looked up as they are taken, more and more of them at once."""
         at = 0
         while at < end:
             to = bisect_right(look.keys, look.keys[min(at + portion, end) - 1], at, end)
             yield from self._in_order(look.part(at, to))
             at = to
+            portion *= _MORE
 
     def _in_order(self, look: _Look) -> Iterator[_Ranked]:
         """Documents in order, of which none has the key of one that is left out."""

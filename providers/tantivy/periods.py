@@ -18,12 +18,11 @@ from tantivy import Occur, Query
 
 from providers.tantivy.documents import (
     PERIODS,
-    SCHEMA,
-    TRAITS,
     documents_with,
     last_long_period,
     period_trait,
 )
+from providers.tantivy.queries import one_of
 
 FEW_ANSWERS: Final = 2_000
 """To read so many times takes no longer than to ask for a part."""
@@ -50,11 +49,7 @@ class NewestPart:
 
     def of(self, query: Query) -> Query:
         """The answers to a query that are in this part; scores mean nothing any more."""
-        # Asked for a set of terms, Tantivy would go through all documents of the part first.
-        within = [
-            (Occur.Should, Query.term_query(SCHEMA, TRAITS, each, "basic")) for each in self.tokens
-        ]
-        return Query.boolean_query([(Occur.Must, query), (Occur.Must, Query.boolean_query(within))])
+        return Query.boolean_query([(Occur.Must, query), (Occur.Must, one_of(self.tokens))])
 
 
 class NewestParts:

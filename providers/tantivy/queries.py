@@ -24,6 +24,9 @@ from sessiongraph.search.question import IndexFilter, MatchMode, Question, Term
 
 _LEAST, _MOST = -(2**63), 2**63 - 1
 _NO_SCORE: Final = 0.0
+_TOGETHER: Final = 256
+"""Tokens that are looked for one by one. More are looked for along the whole dictionary of each
+segment, and all of their documents are gathered first."""
 EQUAL_SCORE: Final = 1.0
 """Of every answer to a question by time."""
 
@@ -39,13 +42,13 @@ def query_of(question: Question, without: frozenset[str] = frozenset()) -> Query
         return text
     parts = [(Occur.Must, each) for each in (text, *filters)]
     if without:
-        parts.append((Occur.MustNot, _one_of(list(map(session_trait, without)))))
+        parts.append((Occur.MustNot, one_of(list(map(session_trait, without)))))
     return Query.boolean_query(parts)
 
 
 def of_session(session_id: str) -> Query:
     """Every document of a session."""
-    return _one_of([session_trait(session_id)])
+    return one_of([session_trait(session_id)])
 
 
 def of_log(session_id: str, number: int) -> Query:
@@ -73,7 +76,7 @@ def _standing_together(places: Term) -> Query:
 
 
 def _filters(admitted: IndexFilter) -> Iterable[Query]:
-    yield from map(_one_of, traits_asked_for(admitted))
+    yield from map(one_of, traits_asked_for(admitted))
     for name, bounds in (
         (CREATED, admitted.created_at),
         (SEQ, admitted.seqs),
@@ -83,10 +86,12 @@ def _filters(admitted: IndexFilter) -> Iterable[Query]:
             yield _within(name, bounds)
 
 
-def _one_of(tokens: Sequence[str]) -> Query:
-    if len(tokens) == 1:
-        return Query.term_query(SCHEMA, TRAITS, tokens[0], "basic")
-    return Query.term_set_query(SCHEMA, TRAITS, tokens)
+def one_of(tokens: Sequence[str]) -> Query:
+    """Every document that has one of some traits; the scores mean nothing."""
+    if len(tokens) > _TOGETHER:
+        return Query.term_set_query(SCHEMA, TRAITS, tokens)
+    each = [Query.term_query(SCHEMA, TRAITS, token, "basic") for token in tokens]
+    return each[0] if len(each) == 1 else Query.boolean_query([(Occur.Should, one) for one in each])
 
 
 def _within(name: str, bounds: Range) -> Query:
