@@ -437,6 +437,30 @@ class SearchIndexContract:
 
         run(check())
 
+    @pytest.mark.parametrize("count", [0, 1, 2, 255, 256, 257, 400])
+    def test_a_filter_is_of_any_number_of_sessions(self, indexes: Indexes, count: int) -> None:
+        """Some fresh, some committed, some that are not there; let in, or left out."""
+
+        async def check() -> None:
+            plain = PlainIndex()
+            async with indexes.fresh() as index:
+                for number in range(300):
+                    changes: list[IndexChange] = [learn(f"s{number}", "word", "other", "a word")]
+                    await plain.apply(changes)
+                    await index.apply(changes)
+                    if number == 290:
+                        await index.commit(Watermark(1))
+                some = frozenset(f"s{number}" for number in range(20, 20 + count))
+                for admitted in (IndexFilter(ids=some), IndexFilter(without=some)):
+                    question = asking("word", admitted=admitted)
+                    expected = await found(plain.observe(), question)
+                    assert await found(index.observe(), question) == expected
+                    best = await index.observe().rank(question, ENOUGH, distinct=True)
+                    ids = [hit.session_id for hit in best.hits]
+                    assert sorted(ids) == sorted({session_id for session_id, _, _ in expected})
+
+        run(check())
+
     @given(data=st.data())
     def test_a_longer_ranking_begins_with_the_shorter_one(
         self, indexes: Indexes, data: st.DataObject
