@@ -85,23 +85,17 @@ def key_of(session_id: str, epoch: int) -> LogKey:
     return LogKey(session_id.encode("utf-8", "surrogatepass"), epoch)
 
 
-class EventKey(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class EventKey(LogKey, frozen=True, array_like=True, gc=False):
     """Which event a document is of, and when it was; stored with it.
 
     The fast fields say the same of many documents at once, but a hash of the log only. Each of them
     is opened in every segment of the index, which takes longer than to read a few documents.
 
-    octets, epoch: of the log. time: ms.
+    time: ms.
     """
 
-    octets: bytes
-    epoch: int
     seq: int
     time: int
-
-    @property
-    def session_id(self) -> str:
-        return self.octets.decode("utf-8", "surrogatepass")
 
 
 _stored_of: Final = msgspec.msgpack.Encoder().encode
@@ -195,7 +189,7 @@ class DocumentMaker:
         document.add_integer(LOG, self._number)
         document.add_integer(CREATED, self.created)
         document.add_integer(CHECK, check)
-        document.add_bytes(KEY, _stored_of((self.key.octets, self.key.epoch, seq, time)))
+        document.add_bytes(KEY, _stored_of(EventKey(self.key.octets, self.key.epoch, seq, time)))
         return document
 
 

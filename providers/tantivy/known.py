@@ -7,7 +7,7 @@ from typing import Final
 
 import tantivy
 
-from providers.tantivy.documents import EventKey, key_in
+from providers.tantivy.documents import LogKey, key_in
 from sessiongraph.search.question import IndexFilter, Question, SearchText
 
 KNOWN_LOGS: Final = 100_000
@@ -34,7 +34,7 @@ class KnownLogs:
             for number, address in zip(numbers, addresses, strict=True)
         ]
 
-    def _learned(self, number: int, key: EventKey) -> tuple[str, int]:
+    def _learned(self, number: int, key: LogKey) -> tuple[str, int]:
         log = (key.session_id, key.epoch)
         if len(self._logs) >= KNOWN_LOGS:
             self._logs.clear()

@@ -77,8 +77,8 @@ token, most candidates are passed over by the best score that a block of them co
 
 _Ranked = tuple[int, int, str, int, int]
 """Falling score in steps, falling time, session id, seq and epoch of one answer; sorts as the
-contract orders them. Plain, since each search makes many of them and sorts them. The time is 0
-where no other answer has the score."""
+contract orders them. Plain, since each search makes many of them and sorts them. The time can be
+0 where no other answer has the score."""
 
 
 class FreshView(msgspec.Struct, frozen=True):
@@ -125,6 +125,11 @@ class _Look(msgspec.Struct, frozen=True):
     def part(self, at: int, to: int) -> _Look:
         """Some of them."""
         return _Look(self.keys[at:to], self.addresses[at:to], self.tied, self.alone)
+
+    @property
+    def falling(self) -> list[int]:
+        """Their falling scores in steps."""
+        return self.keys if self.tied is None else [-self.tied] * len(self.keys)
 
     @property
     def has_order(self) -> bool:
@@ -390,14 +395,14 @@ class TantivyObservation:
 
     def _in_order(self, look: _Look) -> Iterator[_Ranked]:
         """Documents in order, of which none has the key of one that is left out."""
-        keys, addresses = look.keys, look.addresses
+        keys, falling, addresses = look.keys, look.falling, look.addresses
         if look.has_order:
             # To open the column of times takes longer than a short search.
-            falling, times = keys, [0] * len(keys)
+            times = [0] * len(keys)
         elif look.tied is None:
-            falling, times = keys, [-time for time in self._column(TIME, addresses)]
+            times = [-time for time in self._column(TIME, addresses)]
         else:
-            falling, times = [-look.tied] * len(keys), keys
+            times = keys
         if len(keys) <= _PORTION:
             yield from self._sorted(falling, times, addresses)
             return
@@ -422,11 +427,10 @@ class TantivyObservation:
     def _read(self, look: _Look) -> list[_Ranked]:
         """Some documents in the order of the contract, from what is stored with each of them."""
         read = [key_in(self._searcher, address) for address in look.addresses]
-        falling = look.keys if look.tied is None else [-look.tied] * len(read)
         return sorted(
             [
                 (score, -key.time, key.session_id, key.seq, key.epoch)
-                for score, key in zip(falling, read, strict=True)
+                for score, key in zip(look.falling, read, strict=True)
             ]
         )
 

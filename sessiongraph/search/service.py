@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Final, TypeVar
 
 import msgspec
-from msgspec.structs import replace as changed
+from msgspec.structs import replace
 
 from sessiongraph.corpus import CorpusView, LogicalSession
 from sessiongraph.cursor import CursorCodec
@@ -224,7 +224,7 @@ class Search:
             raise SessionNotFound(f"no session has the id {session_id!r}")
         if session.conflict is not None:
             raise session.conflict
-        only = replace(ALL_SESSIONS, ids=frozenset({session_id}))
+        only = ALL_SESSIONS.narrowed(ids=[session_id])
         asked = Asked("searchEvents", text, only, events, True, limit, view.seen)
         admission = Admission(view, only, events, True)
 
@@ -367,14 +367,14 @@ async def _question(
         if not found:
             return None
         if len(found) <= _NAMED_SESSIONS:
-            admitted = changed(admitted, ids=frozenset(each.session_id for each in found))
+            admitted = replace(admitted, ids=frozenset(each.session_id for each in found))
     if events.surfaces == frozenset({EventSurface.SHADOWED}):
         rewritten = await view.rewritten(_REWRITTEN_SESSIONS)
         if rewritten is not None:
             ids = rewritten if admitted.ids is None else rewritten & admitted.ids
             if not ids:
                 return None
-            admitted = changed(admitted, ids=ids)
+            admitted = replace(admitted, ids=ids)
     return Question(text, admitted, by_time=view.seen.is_confined)
 
 
